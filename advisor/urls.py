@@ -1,0 +1,15 @@
+"""Addresses of pages, API and admin."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/", include("advisor.api.urls")),
+]
+
+handler400 = "advisor.errors.bad_request"
+handler403 = "advisor.errors.permission_denied"
+handler404 = "advisor.errors.not_found"
+handler500 = "advisor.errors.server_error"
