@@ -10,9 +10,7 @@ from django.utils.translation import gettext as _
 PROBLEM_JSON = "application/problem+json"
 
 
-def problem(
-    *, status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = ()
-) -> dict[str, object]:
+def problem(*, status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> dict[str, object]:
     """A problem document. ``code`` is stable; ``errors`` point at single fields (RFC 6901 pointers)."""
     document: dict[str, object] = {
         "type": f"/docs/problems/#{code}",
@@ -44,9 +42,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: unreadable form data, too many fields, an unknown host name."""
     too_large = type(exception).__name__ == "RequestDataTooBig"
     if too_large:
-        return error_response(
-            request, status=413, code="body_too_large", detail=_("The request body is too large.")
-        )
+        return error_response(request, status=413, code="body_too_large", detail=_("The request body is too large."))
     return error_response(request, status=400, code="bad_request", detail=_("The request could not be read."))
 
 
@@ -57,17 +53,13 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """The form token is missing or stale."""
-    detail = _(
-        "This page was open for too long or cookies are off. Go back, reload the page and send the form again."
-    )
+    detail = _("This page was open for too long or cookies are off. Go back, reload the page and send the form again.")
     return error_response(request, status=403, code="csrf", detail=detail)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404."""
-    return error_response(
-        request, status=404, code="not_found", detail=_("There is nothing at this address.")
-    )
+    return error_response(request, status=404, code="not_found", detail=_("There is nothing at this address."))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -25,9 +25,7 @@ PUBLIC = not set(ALLOWED_HOSTS) <= set(LOOPBACK_HOSTS)
 
 DEBUG = env.bool("DEBUG", default=False)
 if DEBUG and PUBLIC:
-    raise ImproperlyConfigured(
-        "DEBUG is for this machine only: unset DEBUG or take public names from ALLOWED_HOSTS."
-    )
+    raise ImproperlyConfigured("DEBUG is for this machine only: unset DEBUG or take public names from ALLOWED_HOSTS.")
 
 
 def _secret_key() -> str:
@@ -214,9 +212,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC
 SECURE_SSL_REDIRECT = PUBLIC and env.bool("SECURE_SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PUBLIC
-SECURE_PROXY_SSL_HEADER = (
-    ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", default=False) else None
-)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", default=False) else None
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if "*" not in host] if PUBLIC else []
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = "advisor.errors.csrf_failure"

@@ -37,8 +37,3 @@ class HasApiKey(BasePermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, APIKey)
-
-
-def owner_of(request: Request) -> str:
-    """The owner string of what this key creates."""
-    return f"key:{request.auth.prefix}"

@@ -1,0 +1,20 @@
+"""Who owns what: one string per API key, signed-in user or browser."""
+
+import secrets
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+
+def api_owner(request: Request) -> str:
+    """The owner of what this API key creates."""
+    return f"key:{request.auth.prefix}"
+
+
+def page_owner(request: HttpRequest) -> str:
+    """The owner of what this browser creates: its user, else a random name kept in the session."""
+    if request.user.is_authenticated:
+        return f"user:{request.user.pk}"
+    if "owner" not in request.session:
+        request.session["owner"] = secrets.token_urlsafe(24)
+    return f"session:{request.session['owner']}"
