@@ -1,0 +1,50 @@
+"""What every catalog table shares: where a row comes from, and whether a person has changed it since."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from catalog.specs import Confidence
+
+CONFIDENCE_CHOICES = [
+    (Confidence.HIGH, _("high: two sources agree, or measured")),
+    (Confidence.MEDIUM, _("medium: one source, or derived")),
+    (Confidence.LOW, _("low: inferred, or as a price list describes it")),
+]
+
+
+class SourcedRow(models.Model):
+    """A row that says where its facts come from and under which licence."""
+
+    source = models.CharField(
+        _("source"), max_length=400, help_text=_("Repository, page or document that the values come from.")
+    )
+    source_licence = models.CharField(
+        _("licence of the source"),
+        max_length=80,
+        help_text=_("SPDX names; facts-only where single facts were read and no text was copied."),
+    )
+    notes = models.TextField(_("notes"), blank=True)
+    file_hash = models.CharField(max_length=64, blank=True, editable=False)
+    edited = models.BooleanField(
+        _("edited by hand"),
+        default=False,
+        editable=False,
+        help_text=_("A person changed this row; loading the shipped files leaves it alone."),
+    )
+
+    class Meta:
+        abstract = True
+
+
+def positive(table: str, field: str) -> models.CheckConstraint:
+    """A named check that a number is above zero (or unknown, where the column may be null)."""
+    return models.CheckConstraint(
+        condition=models.Q(**{f"{field}__gt": 0}),
+        name=f"{table}_{field}_positive",
+        violation_error_message=_("This number must be above zero; leave it empty where it is not known."),
+    )
+
+
+def one_of(table: str, field: str, values: list[str]) -> models.CheckConstraint:
+    """A named check that a text column holds one of the known words."""
+    return models.CheckConstraint(condition=models.Q(**{f"{field}__in": values}), name=f"{table}_{field}_known")

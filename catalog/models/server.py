@@ -1,0 +1,104 @@
+"""Providers and their servers (SKUs)."""
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+from simple_history.models import HistoricalRecords
+
+from catalog.models.accelerator import Accelerator
+from catalog.models.base import CONFIDENCE_CHOICES, SourcedRow, one_of, positive
+from catalog.specs import Confidence
+
+
+class ProviderKind(models.TextChoices):
+    CLOUD = "cloud", _("cloud")
+    MARKETPLACE = "marketplace", _("marketplace of other people's machines")
+    REFERENCE = "reference", _("reference designs, not for rent")
+
+
+class Deployment(models.TextChoices):
+    UNKNOWN = "", _("not known")
+    BARE_METAL = "bare_metal", _("bare metal")
+    VM = "vm", _("virtual machine")
+    VGPU = "vgpu", _("virtual GPU")
+    CONTAINER = "container", _("container")
+    MIXED = "mixed", _("more than one of these")
+
+
+class Provider(SourcedRow):
+    """Who rents servers out, or the collection of reference designs."""
+
+    key = models.SlugField(_("key"), max_length=40, unique=True)
+    name = models.CharField(_("name"), max_length=80)
+    kind = models.CharField(_("kind"), max_length=12, choices=ProviderKind.choices, default=ProviderKind.CLOUD)
+
+    history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
+
+    class Meta:
+        verbose_name = _("provider")
+        verbose_name_plural = _("providers")
+        ordering = ["key"]
+        constraints = [one_of("provider", "kind", ProviderKind.values)]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Server(SourcedRow):
+    """One rentable server: a SKU of a provider with whole accelerators of one model."""
+
+    provider = models.ForeignKey(
+        Provider, verbose_name=_("provider"), on_delete=models.PROTECT, related_name="servers"
+    )
+    sku = models.CharField(
+        _("SKU"),
+        max_length=80,
+        validators=[RegexValidator(r"^[^/]+$", _("A SKU may not hold a slash: it is part of web addresses."))],
+        help_text=_("The provider's own name of the server."),
+    )
+    accelerator = models.ForeignKey(
+        Accelerator, verbose_name=_("accelerator"), on_delete=models.PROTECT, related_name="servers"
+    )
+    gpu_count = models.PositiveSmallIntegerField(_("accelerators"), help_text=_("Whole devices in the server."))
+    sockets = models.PositiveSmallIntegerField(_("CPU sockets"), null=True, blank=True)
+    cpu_model = models.CharField(_("CPU"), max_length=80, blank=True)
+    cpu_cores = models.PositiveIntegerField(
+        _("CPU cores"), null=True, blank=True, help_text=_("Cores of bare metal, virtual CPUs of a virtual machine.")
+    )
+    memory_bytes = models.PositiveBigIntegerField(
+        _("main memory"), null=True, blank=True, help_text=_("Bytes of the host; a printed GB counts as 10^9.")
+    )
+    local_storage_bytes = models.PositiveBigIntegerField(
+        _("local storage"), null=True, blank=True, help_text=_("Bytes of local drives; empty where not known.")
+    )
+    deployment = models.CharField(
+        _("deployment"), max_length=12, choices=Deployment.choices, blank=True, default=Deployment.UNKNOWN
+    )
+    confidence = models.CharField(
+        _("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW
+    )
+
+    history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
+
+    class Meta:
+        verbose_name = _("server")
+        verbose_name_plural = _("servers")
+        ordering = ["provider__key", "sku"]
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "sku"], name="server_provider_sku_unique"),
+            positive("server", "gpu_count"),
+            positive("server", "sockets"),
+            positive("server", "cpu_cores"),
+            positive("server", "memory_bytes"),
+            one_of("server", "confidence", [c.value for c in Confidence]),
+            one_of("server", "deployment", Deployment.values),
+        ]
+        indexes = [models.Index(fields=["accelerator", "gpu_count"], name="server_by_accelerator_count")]
+
+    def __str__(self) -> str:
+        return f"{self.provider.key}/{self.sku}"
+
+    @property
+    def key(self) -> str:
+        """``provider/sku``, the natural key used by the engine, the API and the files."""
+        return f"{self.provider.key}/{self.sku}"
