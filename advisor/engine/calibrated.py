@@ -1,0 +1,141 @@
+"""The calibration tables, read once.
+
+Every number that the engine did not get from the job or from the catalog comes from ``calibration/*.csv``, where its
+source stands beside it.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+_FOLDER = Path(__file__).parent / "calibration"
+
+
+class Evidence(StrEnum):
+    """How well a prediction is supported; decides the width of its range."""
+
+    ANCHORED = "anchored"
+    CALIBRATED = "calibrated"
+    UNCALIBRATED = "uncalibrated"
+    SPEC_SHEET = "spec_sheet"
+
+    @property
+    def rank(self) -> int:
+        """0 = best supported."""
+        return list(Evidence).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmLaw:
+    """Time over ideal time of a matrix product = c0 + m0/M + n0/N + k0/K, never under 1/max_utilisation."""
+
+    c0: float
+    m0: float
+    n0: float
+    k0: float
+    max_utilisation: float
+    attention_utilisation: float
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathLaw:
+    """Typical collective over one kind of path: bus bandwidth over link bandwidth, latency, 80 % range (ln)."""
+
+    efficiency: float
+    latency_s: float
+    log_halfwidth: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A measured server: which path and silicon its curves stand for, and the link that they were taken on."""
+
+    name: str
+    link_bytes_per_s: float
+    log_halfwidth: float
+
+
+def _rows(name: str) -> Iterator[dict[str, str]]:
+    with (_FOLDER / name).open(newline="", encoding="utf-8") as lines:
+        yield from csv.DictReader(lines)
+
+
+@cache
+def constant(name: str) -> float:
+    """One value of ``constants.csv``. KeyError for a name that is not there."""
+    return _constants()[name]
+
+
+@cache
+def _constants() -> Mapping[str, float]:
+    return MappingProxyType({row["name"]: float(row["value"]) for row in _rows("constants.csv")})
+
+
+@cache
+def gemm_laws() -> Mapping[str, GemmLaw]:
+    """Silicon family -> law; ``*`` is the law of an accelerator nobody measured."""
+    numbers = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
+    return MappingProxyType(
+        {
+            row["silicon"]: GemmLaw(**{name: float(row[name]) for name in numbers}, evidence=row["evidence"])
+            for row in _rows("gemm.csv")
+        }
+    )
+
+
+@cache
+def path_laws() -> Mapping[tuple[str, int], PathLaw]:
+    """(path, GPUs in the group) -> law."""
+    return MappingProxyType(
+        {
+            (row["path"], int(row["gpus"])): PathLaw(
+                efficiency=float(row["efficiency"]),
+                latency_s=float(row["latency_us"]) * 1e-6,
+                log_halfwidth=float(row["log_halfwidth"]),
+            )
+            for row in _rows("paths.csv")
+        }
+    )
+
+
+@cache
+def boxes() -> Mapping[tuple[str, str], Box]:
+    """(path, silicon family) -> measured box."""
+    return MappingProxyType(
+        {
+            (row["path"], row["silicon"]): Box(
+                name=row["box"],
+                link_bytes_per_s=float(row["link_bytes_per_s"]),
+                log_halfwidth=float(row["log_halfwidth"]),
+            )
+            for row in _rows("boxes.csv")
+        }
+    )
+
+
+@cache
+def curve_points() -> Mapping[tuple[str, str, int], tuple[tuple[float, float], ...]]:
+    """(box, collective, GPUs) -> measured (message bytes, seconds), by size."""
+    found: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+    for row in _rows("collective_curves.csv"):
+        key = row["box"], row["collective"], int(row["gpus"])
+        found.setdefault(key, []).append((float(row["message_bytes"]), float(row["time_us"]) * 1e-6))
+    return MappingProxyType({key: tuple(sorted(points)) for key, points in found.items()})
+
+
+@cache
+def log_halfwidth(evidence: Evidence, kind: str) -> float:
+    """ln half-width of the 80 % range; ``kind``: ``step`` (one prediction) or ``ratio`` (two of the same job)."""
+    return _widths()[evidence, kind]
+
+
+@cache
+def _widths() -> Mapping[tuple[Evidence, str], float]:
+    return MappingProxyType(
+        {(Evidence(row["level"]), row["kind"]): float(row["log_halfwidth"]) for row in _rows("widths.csv")}
+    )

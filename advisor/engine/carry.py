@@ -1,0 +1,140 @@
+"""A measured step carried over to other hardware.
+
+Each kernel class moves by what bounds it; collectives are never scaled but timed again from their bytes on the
+target's links; what the host did not get done in time stays as it was. The captured run is weak-scaled: every rank does
+what it did in the capture.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.engine.calibrated import constant
+from advisor.engine.candidates import Candidates, Parts, Speed
+from advisor.engine.collectives import Floats
+from advisor.engine.described import call_s, gradient_exchange
+from advisor.engine.hardware import Hardware
+from advisor.engine.shapes import bytes_per_value, parameter_count
+from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
+
+_LARGE_SIDE = 4096
+_MOST_HIDDEN = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """A measured step and the hardware it was measured on (one row); ``message_bytes`` per collective, in order."""
+
+    step: MeasuredStep
+    source: Hardware
+    message_bytes: tuple[float, ...]
+
+
+def carried_parts(workload: Workload, captured: Captured, candidates: Candidates, speed: Speed) -> Parts:
+    """One step of a traced job on each candidate, by parts."""
+    step = captured.step
+    factors = _class_factors(captured.source, candidates, speed)
+    times = {work.kernel_class: _kernel_s(work, factors, candidates, speed) for work in step.kernels}
+    zero = np.zeros(len(candidates))
+    compute_s = times.get(KernelClass.MATMUL, zero) + times.get(KernelClass.ATTENTION, zero)
+    memory_s = times.get(KernelClass.MEMORY, zero) + times.get(KernelClass.OTHER, zero)
+    kernel_s = compute_s + memory_s
+    exposed_s, hidden_s = _communication(workload, captured, candidates, speed, kernel_s)
+    return Parts(
+        compute_s=compute_s,
+        memory_s=memory_s,
+        copy_s=times.get(KernelClass.COPY, zero),
+        communication_exposed_s=exposed_s,
+        communication_hidden_s=hidden_s,
+        host_s=zero + step.idle_s / speed.host,
+    )
+
+
+def _class_factors(source: Hardware, candidates: Candidates, speed: Speed) -> dict[KernelClass, Floats]:
+    """Time on the target over time on the source, per kernel class. OTHER takes the worse of compute and memory."""
+    target = candidates.hardware
+    matmul = _matmul_rate(source) / (_matmul_rate(target) * speed.compute)
+    attention = _attention_rate(source) / (_attention_rate(target) * speed.compute)
+    memory = source.memory.bytes_per_s / (target.memory.bytes_per_s * speed.memory)
+    return {
+        KernelClass.MATMUL: matmul,
+        KernelClass.ATTENTION: attention,
+        KernelClass.MEMORY: memory,
+        KernelClass.COPY: source.link.host_bytes_per_s / target.link.host_bytes_per_s,
+        KernelClass.OTHER: np.maximum(matmul, memory),
+    }
+
+
+def _matmul_rate(hardware: Hardware) -> Floats:
+    """Achievable FLOP/s of a large product (all sides 4,096)."""
+    compute = hardware.compute
+    law = compute.c0 + (compute.m0 + compute.n0 + compute.k0) / _LARGE_SIDE
+    return compute.peak_flops_per_s * compute.gain / np.maximum(law, 1 / compute.max_utilisation)
+
+
+def _attention_rate(hardware: Hardware) -> Floats:
+    return hardware.compute.peak_flops_per_s * hardware.compute.attention_utilisation
+
+
+def _kernel_s(
+    work: KernelWork, factors: dict[KernelClass, Floats], candidates: Candidates, speed: Speed
+) -> Floats:
+    """Scaled time, never under what launching so many kernels takes nor under the roofs of the target."""
+    hardware = candidates.hardware
+    floor = min(work.busy_s, work.launches * constant("kernel_launch_floor_s"))
+    scaled = np.maximum(work.busy_s * factors[work.kernel_class], floor)
+    if work.flops is not None and work.kernel_class in (KernelClass.MATMUL, KernelClass.ATTENTION):
+        roof = hardware.compute.peak_flops_per_s * hardware.compute.gain * speed.compute
+        scaled = np.maximum(scaled, work.flops / roof)
+    return scaled
+
+
+def _communication(
+    workload: Workload, captured: Captured, candidates: Candidates, speed: Speed, kernel_s: Floats
+) -> tuple[Floats, Floats]:
+    """(exposed, hidden). Where the capture exchanged nothing, training on more GPUs exchanges the gradients."""
+    step = captured.step
+    if not step.collectives:
+        return _new_gradients(workload, candidates, speed, kernel_s + step.idle_s)
+    several = candidates.gpus > 1
+    total = sum(work.busy_s for work in step.collectives)
+    exposed_s, hidden_s = np.zeros(len(candidates)), np.zeros(len(candidates))
+    for work, size in zip(step.collectives, captured.message_bytes, strict=True):
+        moved = work.calls * _retimed_s(work, size, step, candidates, speed)
+        under = np.minimum(moved * _hidden_share(work), _MOST_HIDDEN * kernel_s * work.busy_s / total)
+        exposed_s, hidden_s = exposed_s + moved - under, hidden_s + under
+    waiting = _waiting_s(step) * kernel_s / max(sum(work.busy_s for work in step.kernels), 1e-12)
+    return np.where(several, exposed_s + waiting, 0.0), np.where(several, hidden_s, 0.0)
+
+
+def _hidden_share(work: CollectiveWork) -> float:
+    """Share of the collective that computing covered in the capture."""
+    return 1 - min(work.exposed_s / work.busy_s, 1.0) if work.busy_s > 0 else 0.0
+
+
+def _waiting_s(step: MeasuredStep) -> float:
+    """Exposed waiting for slower ranks: skew of the job, not of the links; it goes with the kernels."""
+    if step.waiting_s is None:
+        return 0.0
+    return min(step.waiting_s, sum(work.exposed_s for work in step.collectives))
+
+
+def _retimed_s(
+    work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed
+) -> Floats:
+    """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size."""
+    whole = work.group_size in (None, step.gpu_count)
+    group = candidates.gpus if whole else np.full(len(candidates), work.group_size, dtype=np.int64)
+    kind = CollectiveKind.ALL_REDUCE if work.kind is CollectiveKind.UNKNOWN else work.kind
+    return call_s(candidates, group, kind, np.full(len(candidates), size), speed)
+
+
+def _new_gradients(
+    workload: Workload, candidates: Candidates, speed: Speed, window_s: Floats
+) -> tuple[Floats, Floats]:
+    parameters = parameter_count(workload)
+    if workload.mode is Mode.INFERENCE or parameters is None:
+        return np.zeros(len(candidates)), np.zeros(len(candidates))
+    size = np.full(len(candidates), parameters * bytes_per_value(workload.precision))
+    found = gradient_exchange(candidates, size, speed, window_s)
+    return found.exposed_s, found.hidden_s

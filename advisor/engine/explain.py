@@ -1,0 +1,63 @@
+"""Reasons as data: the codes that predictions and answers carry. Their sentences live in ``advisor/messages.py``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Parameter = str | int | float
+
+
+class EngineCode(StrEnum):
+    """Why a figure is what it is, why a range is wide, why something is missing."""
+
+    ACCELERATOR_UNKNOWN = "accelerator_unknown"
+    ACCELERATOR_NOT_MEASURED = "accelerator_not_measured"
+    BATCH_SMALLER_THAN_GPUS = "batch_smaller_than_gpus"
+    CAPTURE_HAS_SUBGROUPS = "capture_has_subgroups"
+    COLLECTIVE_BYTES_ESTIMATED = "collective_bytes_estimated"
+    DOES_NOT_FIT = "does_not_fit"
+    DTYPE_FALLBACK = "dtype_fallback"
+    FABRIC_ASSUMED = "fabric_assumed"
+    FABRIC_UNKNOWN = "fabric_unknown"
+    GRADIENT_SIZE_UNKNOWN = "gradient_size_unknown"
+    MEMORY_TIGHT = "memory_tight"
+    MEMORY_UNKNOWN = "memory_unknown"
+    NO_CLEAR_WINNER = "no_clear_winner"
+    NO_LEGAL_PLAN = "no_legal_plan"
+    NO_OFFERS = "no_offers"
+    NO_RATE_FOR_PRECISION = "no_rate_for_precision"
+    NOTHING_FITS = "nothing_fits"
+    OFFERS_DO_NOT_FIT = "offers_do_not_fit"
+    OFFERS_IN_OTHER_CURRENCY = "offers_in_other_currency"
+    OFFERS_TOO_OLD = "offers_too_old"
+    STEPS_ASSUMED = "steps_assumed"
+    WEAK_SCALING = "weak_scaling"
+    WHOLE_SERVER_PAID = "whole_server_paid"
+
+
+class VerdictCode(StrEnum):
+    """The one sentence that stands on top."""
+
+    WORTH_IT = "verdict_worth_it"
+    NOT_WORTH_IT = "verdict_not_worth_it"
+    NO_CLEAR_WINNER = "verdict_no_clear_winner"
+    NO_GAIN = "verdict_no_gain"
+    NO_MARKET = "verdict_no_market"
+    NO_PAIR = "verdict_no_pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One reason: a code and what its sentence names."""
+
+    code: EngineCode
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+class EngineRefusal(Exception):
+    """There is no answer, and why."""
+
+    def __init__(self, code: EngineCode, **params: Parameter) -> None:
+        super().__init__(code, params)
+        self.code = code
+        self.params: Mapping[str, Parameter] = params

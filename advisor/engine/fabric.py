@@ -1,0 +1,153 @@
+"""Which links a group of ranks really uses.
+
+The same eight GPUs reach each other at 450 GB/s or at 1.4 GB/s; the label on the box does not say which. What decides
+is the topology class, the size of the group, and whether GPUs may copy to each other over PCIe. Bandwidths are bytes/s
+in one direction.
+"""
+
+import re
+from dataclasses import dataclass
+from math import log, sqrt
+
+from advisor.engine.calibrated import Box, PathLaw, boxes, path_laws
+from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
+
+GROUPS = (2, 4, 8)
+"""Sizes of the groups that curves exist for."""
+
+_PAYLOAD_PER_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
+_UNKNOWN_HALFWIDTH = 0.2
+_SWITCHED = {TopologyClass.NVSWITCH_FULL, TopologyClass.NVL72}
+_WHOLE_DOMAIN = {
+    TopologyClass.NVLINK_HYBRID_CUBE_MESH: "cube-mesh",
+    TopologyClass.ROCE_ALL_TO_ALL: "roce",
+    TopologyClass.ICI_TORUS: "ici",
+}
+_BRIDGES = {TopologyClass.NVLINK_BRIDGE_PAIRS: 2, TopologyClass.NVLINK_BRIDGE_QUADS: 4}
+_UNDER_ONE_ROOT = {
+    TopologyClass.PCIE_SWITCH,
+    TopologyClass.PCIE_SWITCH_FABRIC,
+    TopologyClass.PCIE_SINGLE_ROOT,
+}
+_ACROSS_ROOTS = {TopologyClass.PCIE_ROOT, TopologyClass.PCIE_DUAL_ROOT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """What one group of ranks talks over.
+
+    ``link_bytes_per_s``: nominal rate per GPU into the group; ``bus_bytes_per_s``: typical all-reduce bus bandwidth
+    on it; ``shared``: groups that talk at the same time share the link; ``box``: measured server of this kind.
+    """
+
+    path: str
+    link_bytes_per_s: float
+    bus_bytes_per_s: float
+    latency_s: float
+    log_halfwidth: float
+    shared: bool = False
+    box: Box | None = None
+
+
+def silicon_family(accelerator_key: str) -> str:
+    """The chip behind an accelerator's key, without form factor and memory size: ``a100-sxm4-80`` -> ``a100``."""
+    kept = [part for part in accelerator_key.split("-") if not re.fullmatch(r"sxm\d*|pcie|nvl|\d{1,3}", part)]
+    return "-".join(kept) or accelerator_key
+
+
+def host_link_bytes_per_s(accelerator: AcceleratorSpec, fabric: FabricSpec) -> float | None:
+    """One GPU's host link, payload rate in one direction; None where neither fabric nor accelerator says."""
+    if fabric.pcie_bandwidth_bytes_per_s is not None:
+        return fabric.pcie_bandwidth_bytes_per_s
+    per_lane = _PAYLOAD_PER_LANE.get(fabric.pcie_generation or accelerator.pcie_generation or 0)
+    if per_lane is None:
+        return None
+    return per_lane * (fabric.pcie_lanes or accelerator.pcie_lanes or 16)
+
+
+def route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) -> Route:
+    """The links that ``group`` neighbouring GPUs of one server use together."""
+    scale_up = fabric.bandwidth_bytes_per_s or accelerator.scaleup_bandwidth_bytes_per_s
+    found = scale_up and _scale_up_route(accelerator, fabric, group, scale_up)
+    return found or _host_route(accelerator, fabric, group)
+
+
+def _scale_up_route(
+    accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, scale_up: float
+) -> Route | None:
+    topology, domain = fabric.topology, fabric.domain_gpus
+    if topology in _SWITCHED:
+        return _by_law(accelerator, "nvswitch", group, scale_up)
+    if topology in _WHOLE_DOMAIN:
+        return _by_law(accelerator, _WHOLE_DOMAIN[topology], group, scale_up)
+    if topology in _BRIDGES:
+        bridged = domain or _BRIDGES[topology]
+        link = _meshed(fabric, group, bridged, scale_up)
+        return _by_law(accelerator, "bridge", group, link) if group <= bridged else None
+    if topology is TopologyClass.NVLINK_DIRECT:
+        joined = domain or 4
+        link = _meshed(fabric, group, joined, scale_up)
+        return _by_law(accelerator, "nvlink-direct", group, link) if group <= joined else None
+    if topology is TopologyClass.XGMI_ALL_TO_ALL:
+        return _by_law(accelerator, "xgmi", group, _meshed(fabric, group, domain or 8, scale_up))
+    return None
+
+
+def _meshed(fabric: FabricSpec, group: int, domain: int, scale_up: float) -> float:
+    """Links are tied to peers: a group uses only those between its members."""
+    peer = fabric.peer_bandwidth_bytes_per_s or scale_up / max(domain - 1, 1)
+    return min(peer * (group - 1), scale_up)
+
+
+def _host_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) -> Route:
+    link = host_link_bytes_per_s(accelerator, fabric) or _PAYLOAD_PER_LANE[3] * 16
+    allowed = _peer_to_peer(accelerator, fabric)
+    if fabric.topology not in (*_UNDER_ONE_ROOT, *_ACROSS_ROOTS, *_BRIDGES, TopologyClass.NVLINK_DIRECT):
+        return _unknown_route(accelerator, group, link)
+    if allowed is None:
+        return _by_law(accelerator, "pcie-unknown", group, link, shared=True)
+    if not allowed:
+        return _by_law(accelerator, "pcie-no-p2p", group, link, shared=True)
+    path = "pcie-switch" if fabric.topology in _UNDER_ONE_ROOT else "pcie-root"
+    return _by_law(accelerator, path, group, link, shared=True)
+
+
+def _peer_to_peer(accelerator: AcceleratorSpec, fabric: FabricSpec) -> bool | None:
+    """The server's word; an accelerator that cannot do it settles the matter, one that can does not."""
+    if fabric.peer_to_peer is None and accelerator.peer_to_peer_over_pcie is False:
+        return False
+    return fabric.peer_to_peer
+
+
+def _by_law(accelerator: AcceleratorSpec, path: str, group: int, link: float, shared: bool = False) -> Route:
+    law = path_laws()[path, group]
+    box = boxes().get((path, silicon_family(accelerator.key)))
+    return Route(
+        path=path,
+        link_bytes_per_s=link,
+        bus_bytes_per_s=link * law.efficiency,
+        latency_s=law.latency_s,
+        log_halfwidth=box.log_halfwidth if box else law.log_halfwidth,
+        shared=shared,
+        box=box,
+    )
+
+
+def _unknown_route(accelerator: AcceleratorSpec, group: int, link: float) -> Route:
+    """Anything between PCIe without peer copies and the accelerator's own scale-up links."""
+    worst = path_laws()["pcie-no-p2p", group]
+    scale_up = accelerator.scaleup_bandwidth_bytes_per_s
+    best = path_laws()["nvswitch" if scale_up else "pcie-switch", group]
+    low, high = sorted((link * worst.efficiency, (scale_up or link) * best.efficiency))
+    return Route(
+        path="unknown",
+        link_bytes_per_s=sqrt(link * (scale_up or link)),
+        bus_bytes_per_s=sqrt(low * high),
+        latency_s=_mean_latency(worst, best),
+        log_halfwidth=log(high / low) / 2 + _UNKNOWN_HALFWIDTH,
+        shared=not scale_up,
+    )
+
+
+def _mean_latency(one: PathLaw, other: PathLaw) -> float:
+    return sqrt(one.latency_s * other.latency_s)

@@ -1,0 +1,148 @@
+"""Servers as arrays: what the formulas need of an accelerator and its fabric, one row per server.
+
+Rates are grouped by resource (compute, memory, link), so that a row may be put together from two servers: that is how
+the verdict tells what the link alone is worth.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self, TypeVar
+
+import numpy as np
+
+from advisor.engine.calibrated import GemmLaw, constant, gemm_laws
+from advisor.engine.collectives import Floats, Ints, log_times
+from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, silicon_family
+from catalog.specs import AcceleratorSpec, FabricSpec
+
+_FALLBACKS = {
+    "fp8": ("bf16", "fp16", "tf32", "fp32"),
+    "bf16": ("bf16", "fp16", "tf32", "fp32"),
+    "fp16": ("fp16", "bf16", "tf32", "fp32"),
+    "tf32": ("tf32", "fp32"),
+    "fp32": ("fp32",),
+}
+_LEAST_HOST_LINK = 15.75e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compute:
+    """``peak_flops_per_s``: dense, of the dtype that the products run in; ``fp8`` speed-up is inside ``gain``."""
+
+    peak_flops_per_s: Floats
+    gain: Floats
+    c0: Floats
+    m0: Floats
+    n0: Floats
+    k0: Floats
+    max_utilisation: Floats
+    attention_utilisation: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """``bytes_per_s``: achievable; ``capacity_bytes``: what the driver reports."""
+
+    bytes_per_s: Floats
+    capacity_bytes: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """``curves``: ln(s) ``[server, group, kind, size]``, one for each ``server`` (not copied when rows repeat).
+
+    ``log_halfwidth`` and ``shared``: ``[row, group]``.
+    """
+
+    curves: Floats
+    server: Ints
+    log_halfwidth: Floats
+    shared: Floats
+    host_bytes_per_s: Floats
+
+
+_Part = TypeVar("_Part", Compute, Memory, Link)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """One row per server; ``take`` repeats and reorders rows."""
+
+    compute: Compute
+    memory: Memory
+    link: Link
+
+    def __len__(self) -> int:
+        return len(self.memory.bytes_per_s)
+
+    def take(self, rows: Ints) -> Self:
+        """The given rows, in the given order."""
+        return replace(
+            self, compute=_take(self.compute, rows), memory=_take(self.memory, rows), link=_take(self.link, rows)
+        )
+
+
+def _take(part: _Part, rows: Ints) -> _Part:
+    kept = {item.name: getattr(part, item.name) for item in fields(part)}
+    return replace(part, **{name: column[rows] for name, column in kept.items() if name != "curves"})
+
+
+def running_dtype(accelerator: AcceleratorSpec, precision: str) -> str | None:
+    """The dtype that the products run in on this accelerator, None where no rate is known for any that would do.
+
+    A missing dtype falls back to the next wider one that the silicon has.
+    """
+    known = (dtype for dtype in _FALLBACKS.get(precision, ()) if accelerator.dense_flops_per_s.get(dtype))
+    return next(known, None)
+
+
+def has_fp8(accelerator: AcceleratorSpec) -> bool:
+    return bool(accelerator.dense_flops_per_s.get("fp8"))
+
+
+def gemm_law(accelerator: AcceleratorSpec) -> GemmLaw:
+    laws = gemm_laws()
+    return laws.get(silicon_family(accelerator.key), laws["*"])
+
+
+def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: str) -> Hardware:
+    """Arrays for these servers; every accelerator must have a rate for ``precision`` (see ``running_dtype``)."""
+    accelerators = [accelerator for accelerator, _ in servers]
+    routes = [[route(accelerator, fabric, group) for group in GROUPS] for accelerator, fabric in servers]
+    return Hardware(
+        compute=_compute(accelerators, precision),
+        memory=Memory(
+            bytes_per_s=_column(a.memory_bandwidth_bytes_per_s * constant("memory_efficiency") for a in accelerators),
+            capacity_bytes=_column(a.memory_bytes for a in accelerators),
+        ),
+        link=_link(servers, routes),
+    )
+
+
+def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute:
+    laws = [gemm_law(accelerator) for accelerator in accelerators]
+    peaks = [a.dense_flops_per_s[running_dtype(a, precision) or ""] for a in accelerators]
+    gains = [
+        constant("fp8_matmul_speedup") if precision == "fp8" and has_fp8(a) else 1.0 for a in accelerators
+    ]
+    names = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
+    return Compute(
+        peak_flops_per_s=_column(peaks),
+        gain=_column(gains),
+        **{name: _column(getattr(law, name) for law in laws) for name in names},
+    )
+
+
+def _link(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], routes: Sequence[Sequence[Route]]) -> Link:
+    hosts = (host_link_bytes_per_s(accelerator, fabric) or _LEAST_HOST_LINK for accelerator, fabric in servers)
+    return Link(
+        curves=np.array([[log_times(way, group) for way, group in zip(row, GROUPS, strict=True)] for row in routes]),
+        server=np.arange(len(servers)),
+        log_halfwidth=np.array([[way.log_halfwidth for way in row] for row in routes]),
+        shared=np.array([[float(way.shared) for way in row] for row in routes]),
+        host_bytes_per_s=_column(host * constant("host_copy_efficiency") for host in hosts),
+    )
+
+
+def _column(values: Iterable[float]) -> Floats:
+    return np.fromiter(values, dtype=np.float64)

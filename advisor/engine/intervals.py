@@ -1,0 +1,57 @@
+"""Honest ranges: 80 %, multiplicative, by how well a prediction is supported.
+
+Two errors are told apart. That of computing time depends on the evidence for the accelerator and is shared by all
+servers that carry it; that of the links depends on the box and acts only through the communication that shows.
+"""
+
+import numpy as np
+
+from advisor.engine.calibrated import Evidence, log_halfwidth
+from advisor.engine.candidates import Candidates, Speed
+from advisor.engine.collectives import Floats, group_index
+from advisor.engine.hardware import gemm_law
+from advisor.engine.step import Job, step_parts
+from catalog.specs import AcceleratorSpec
+
+ESTIMATED_BYTES_HALFWIDTH = 0.7
+"""ln range of a message size inferred from the time that it took on links that the capture does not name."""
+
+_LEVELS = {"measured": Evidence.CALIBRATED, "borrowed": Evidence.UNCALIBRATED}
+
+
+def evidence(job: Job, accelerator: AcceleratorSpec) -> Evidence:
+    """How well this job's computing time on this accelerator is supported."""
+    found = _LEVELS.get(gemm_law(accelerator).evidence, Evidence.SPEC_SHEET)
+    if job.traced is None:
+        return found
+    if job.traced.key == accelerator.key:
+        return Evidence.ANCHORED
+    source = _LEVELS.get(gemm_law(job.traced).evidence, Evidence.SPEC_SHEET)
+    return max(found, source, key=lambda level: level.rank)
+
+
+def link_halfwidth(job: Job, candidates: Candidates) -> Floats:
+    """ln half-width of the time of this candidate's collectives."""
+    rows = np.arange(len(candidates))
+    width = candidates.hardware.link.log_halfwidth[rows, group_index(candidates.gpus)]
+    extra = ESTIMATED_BYTES_HALFWIDTH if job.estimated_bytes else 0.0
+    return np.where(candidates.gpus > 1, np.hypot(width, extra), 0.0)
+
+
+def link_range(job: Job, candidates: Candidates, step_s: Floats) -> tuple[Floats, Floats]:
+    """ln(step) below and above the middle if only the links are better or worse than thought (both >= 0)."""
+    factor = np.exp(link_halfwidth(job, candidates))
+    better = step_parts(job, candidates, Speed(communication=factor)).step_s
+    worse = step_parts(job, candidates, Speed(communication=1 / factor)).step_s
+    return np.maximum(np.log(step_s / better), 0.0), np.maximum(np.log(worse / step_s), 0.0)
+
+
+def step_halfwidth(levels: list[Evidence]) -> Floats:
+    return np.array([log_halfwidth(level, "step") for level in levels], dtype=np.float64)
+
+
+def ratio_halfwidth(same_accelerator: bool, one: Evidence, other: Evidence) -> float:
+    """ln half-width of the ratio of two predictions of the same job, links apart: most of the error is shared."""
+    if same_accelerator:
+        return log_halfwidth(Evidence.ANCHORED, "ratio")
+    return log_halfwidth(max(Evidence.CALIBRATED, one, other, key=lambda level: level.rank), "ratio")

@@ -1,0 +1,132 @@
+"""Ways of dividing a job over the GPUs of one server."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from advisor.engine.shapes import counted
+from profiling.workload import CollectiveKind, MeasuredStep, Mode, Workload
+
+GPU_COUNTS = (1, 2, 4, 8)
+"""GPU counts that are predicted, up to what the server has."""
+
+_LARGEST_MICRO_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Plan:
+    """``dp`` x ``tp`` ranks (``pp``, ``ep``, ``cp`` are 1: one server).
+
+    ``zero_stage`` 0 replicates, 1 shards the optimizer, 3 shards everything (FSDP). ``micro_batch``: samples per rank
+    and forward pass, ``accumulation`` passes a step; 0 micro-batch = as captured.
+    """
+
+    dp: int = 1
+    tp: int = 1
+    pp: int = 1
+    ep: int = 1
+    cp: int = 1
+    zero_stage: int = 0
+    micro_batch: int = 0
+    accumulation: int = 1
+    recompute: bool = False
+
+    @property
+    def gpus(self) -> int:
+        return self.dp * self.tp * self.pp * self.cp
+
+    @property
+    def label(self) -> str:
+        """Short name, the same in every language: ``dp4 tp2 zero1 mb8 x2 rc``."""
+        parts = [f"dp{self.dp}", f"tp{self.tp}" if self.tp > 1 else ""]
+        parts += [f"zero{self.zero_stage}" if self.zero_stage else "", f"mb{self.micro_batch}" if self.micro_batch else ""]
+        parts += [f"x{self.accumulation}" if self.accumulation > 1 else "", "rc" if self.recompute else ""]
+        return " ".join(part for part in parts if part)
+
+
+def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
+    """Every plan of this job on ``gpus`` GPUs of one server; empty where the job cannot be divided so.
+
+    A described job keeps its global batch (strong scaling); a traced one keeps what each GPU did in the capture
+    (weak scaling).
+    """
+    if gpus not in GPU_COUNTS:
+        return ()
+    if workload.measured is not None:
+        return tuple(_traced_plans(workload, workload.measured, gpus))
+    return tuple(sorted(_described_plans(workload, gpus)))
+
+
+def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:
+    for tp in _tensor_degrees(workload, gpus):
+        dp = gpus // tp
+        for micro_batch in _micro_batches(workload, dp):
+            accumulation = ceil(workload.batch_per_step / (dp * micro_batch))
+            for zero_stage in _zero_stages(workload, dp):
+                for recompute in _recompute(workload):
+                    yield Plan(
+                        dp=dp,
+                        tp=tp,
+                        zero_stage=zero_stage,
+                        micro_batch=micro_batch,
+                        accumulation=accumulation,
+                        recompute=recompute,
+                    )
+
+
+def _tensor_degrees(workload: Workload, gpus: int) -> Iterator[int]:
+    if workload.model is None:
+        yield 1
+        return
+    shape = counted(workload.model)
+    kv_heads = workload.model.kv_heads or workload.model.heads
+    for tp in (degree for degree in GPU_COUNTS if gpus % degree == 0):
+        divides_kv = kv_heads % tp == 0 or tp % kv_heads == 0
+        if shape.heads % tp == 0 and shape.ffn % tp == 0 and divides_kv:
+            yield tp
+
+
+def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
+    per_rank = ceil(workload.batch_per_step / dp)
+    if workload.batch_per_step < dp:
+        return
+    if workload.micro_batch is not None:
+        if workload.micro_batch <= per_rank:
+            yield workload.micro_batch
+        return
+    size = 1
+    while size <= min(per_rank, _LARGEST_MICRO_BATCH):
+        yield size
+        size *= 2
+
+
+def _zero_stages(workload: Workload, dp: int) -> Iterable[int]:
+    return (0, 1, 3) if workload.mode is Mode.TRAINING and dp > 1 else (0,)
+
+
+def _recompute(workload: Workload) -> Iterable[bool]:
+    if workload.mode is not Mode.TRAINING:
+        return (False,)
+    return (True,) if workload.recompute_activations else (False, True)
+
+
+def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iterator[Plan]:
+    if gpus == measured.gpu_count or can_resize(workload, measured, gpus):
+        yield Plan(dp=gpus)
+
+
+def can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:
+    """Whether the capture says what the job would exchange on another number of GPUs."""
+    if has_subgroups(measured):
+        return False
+    if gpus == 1 or measured.collectives or workload.mode is Mode.INFERENCE:
+        return True
+    return workload.parameters is not None or workload.model is not None
+
+
+def has_subgroups(measured: MeasuredStep) -> bool:
+    """Whether the captured ranks talked in groups smaller than the job (tensor or pipeline parallel)."""
+    return any(
+        work.kind is CollectiveKind.SEND_RECV or work.group_size not in (None, measured.gpu_count)
+        for work in measured.collectives
+    )

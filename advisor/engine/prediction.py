@@ -1,0 +1,225 @@
+"""Predictions of one job on many servers: every legal plan tried, the best that fits kept."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from advisor.engine.calibrated import Evidence, constant
+from advisor.engine.candidates import Candidates
+from advisor.engine.collectives import Floats, Ints
+from advisor.engine.explain import EngineCode, EngineRefusal, Note
+from advisor.engine.hardware import Hardware, hardware, running_dtype
+from advisor.engine.intervals import evidence, link_range, step_halfwidth
+from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
+from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans
+from advisor.engine.reasons import notes_for
+from advisor.engine.sensitivity import by_name, label, sensitivities
+from advisor.engine.step import Job, job_of, samples_per_step, step_parts
+from catalog.specs import AcceleratorSpec, FabricSpec, ServerSpec
+from profiling.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTime:
+    """Seconds of one step by part. All but the hidden communication add up to ``Prediction.step_s``."""
+
+    compute_s: float
+    memory_s: float
+    copy_s: float
+    communication_exposed_s: float
+    host_s: float
+    communication_hidden_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFit:
+    """``need_bytes`` is None where neither a measured peak nor a shape is there; ``shortfall_bytes`` > 0 if short."""
+
+    verdict: Fit
+    need_bytes: float | None
+    capacity_bytes: float
+
+    @property
+    def shortfall_bytes(self) -> float | None:
+        if self.need_bytes is None:
+            return None
+        return self.need_bytes - constant("usable_memory") * self.capacity_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """One job on one server with one plan.
+
+    ``low_s`` to ``high_s``: nominal 80 % range. ``link_low``, ``link_high``: the part of it (ln) that comes from not
+    knowing the links better; the rest is shared by all servers with this accelerator.
+    """
+
+    accelerator_key: str
+    gpus: int
+    plan: Plan
+    step_s: float
+    low_s: float
+    high_s: float
+    link_low: float
+    link_high: float
+    parts: StepTime
+    samples_per_step: float
+    memory: MemoryFit
+    bottleneck: str
+    sensitivities: Mapping[str, float]
+    evidence: Evidence
+    notes: tuple[Note, ...]
+
+    @property
+    def samples_per_s(self) -> float:
+        return self.samples_per_step / self.step_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """A GPU count at which no plan fits: the one that lacks least."""
+
+    gpus: int
+    plan: Plan
+    memory: MemoryFit
+
+
+System = tuple[AcceleratorSpec, FabricSpec]
+Outcome = Prediction | Shortage
+
+
+def predict(
+    workload: Workload,
+    *,
+    traced_accelerator: AcceleratorSpec | None = None,
+    server: ServerSpec,
+    gpus: int,
+    plan: Plan | None = None,
+) -> Prediction:
+    """The job on ``gpus`` GPUs of this server: with this plan, else with the best that fits.
+
+    A given plan is predicted whether it fits or not (``memory.verdict``). EngineRefusal where there is no answer:
+    unknown accelerator of a trace, no rate for the precision, no legal plan, nothing fits.
+    """
+    if workload.measured is not None and traced_accelerator is None:
+        raise EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=workload.measured.device_name or "?")
+    if running_dtype(server.accelerator, workload.precision) is None:
+        raise EngineRefusal(
+            EngineCode.NO_RATE_FOR_PRECISION, accelerator=server.accelerator.name, precision=workload.precision
+        )
+    job, system = job_of(workload, traced_accelerator), (server.accelerator, server.fabric)
+    plans = legal_plans(workload, gpus) if plan is None else (plan,)
+    if gpus > server.gpu_count or not plans:
+        raise EngineRefusal(EngineCode.NO_LEGAL_PLAN, gpus=gpus)
+    candidates = candidates_for(job, [system], [(0, plans)])
+    (chosen,) = outcomes(job, [system], candidates, np.zeros(len(candidates), dtype=np.int64), keep=plan is not None)
+    if isinstance(chosen, Shortage):
+        raise EngineRefusal(EngineCode.NOTHING_FITS, gpus=gpus, short_gib=_gib(chosen.memory.shortfall_bytes))
+    return chosen
+
+
+def _gib(size: float | None) -> float:
+    return round((size or 0.0) / 2**30, 1)
+
+
+def predict_all(
+    job: Job, systems: Sequence[System], counts: Sequence[Sequence[int]]
+) -> list[dict[int, Outcome]]:
+    """For each system, by GPU count: the best plan that fits, or what is short. One vectorised evaluation.
+
+    ``counts``: GPU counts wanted of each system. Counts without a legal plan are missing from the answer.
+    """
+    plans = {count: legal_plans(job.workload, count) for count in GPU_COUNTS}
+    groups = [
+        (place, count) for place, wanted in enumerate(counts) for count in wanted if plans.get(count)
+    ]
+    found: list[dict[int, Outcome]] = [{} for _ in systems]
+    if not groups:
+        return found
+    candidates = candidates_for(job, systems, [(place, plans[count]) for place, count in groups])
+    group = np.repeat(np.arange(len(groups)), [len(plans[count]) for _, count in groups])
+    for (place, count), outcome in zip(groups, outcomes(job, systems, candidates, group), strict=True):
+        found[place][count] = outcome
+    return found
+
+
+def candidates_for(
+    job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]
+) -> Candidates:
+    """Rows for these plans on these systems; ``wanted``: (place in ``systems``, plans), in order."""
+    return candidates_on(hardware(systems, job.workload.precision), wanted)
+
+
+def candidates_on(rows: Hardware, wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
+    plans = tuple(sorted(set(chain.from_iterable(plans for _, plans in wanted))))
+    index = {plan: place for place, plan in enumerate(plans)}
+    which = {id(own): np.array([index[plan] for plan in own]) for _, own in wanted}
+    servers = np.repeat([place for place, _ in wanted], [len(own) for _, own in wanted])
+    return Candidates.of(rows.take(servers), plans, np.concatenate([which[id(own)] for _, own in wanted]))
+
+
+def outcomes(
+    job: Job, systems: Sequence[System], candidates: Candidates, group: Ints, *, keep: bool = False
+) -> list[Outcome]:
+    """The best of each group, in order of group; ``keep`` answers even where the plan does not fit."""
+    step_s = step_parts(job, candidates).step_s
+    need = need_bytes(job.workload, candidates)
+    source = None if job.traced is None else float(job.traced.memory_bytes)
+    fits = fit(job.workload, need, candidates.hardware.memory.capacity_bytes, source)
+    rows = best_rows(group, fits, need, step_s / samples_per_step(job, candidates))
+    best = candidates.take(rows)
+    ready = _predictions(job, systems, best, need[rows], fits[rows])
+    short = FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)
+    return [
+        Shortage(gpus=one.gpus, plan=one.plan, memory=one.memory) if fits[row] == short and not keep else one
+        for row, one in zip(rows, ready, strict=True)
+    ]
+
+
+def best_rows(group: Ints, fits: Ints, need: Floats, time_per_sample: Floats) -> Ints:
+    """Row of the winner of each group: what fits before what is tight, then the fastest; if none fits, the leanest."""
+    worst = fits == FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)
+    order = np.lexsort((np.arange(len(group)), np.where(worst, need, time_per_sample), fits, group))
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = np.diff(group[order]) > 0
+    return order[first]
+
+
+def _predictions(
+    job: Job, systems: Sequence[System], rows: Candidates, need: Floats, fits: Ints
+) -> list[Prediction]:
+    parts = step_parts(job, rows)
+    step_s = parts.step_s
+    places = rows.hardware.link.server
+    levels = [evidence(job, systems[place][0]) for place in places]
+    low, high = link_range(job, rows, step_s)
+    width = step_halfwidth(levels)
+    bound = sensitivities(job, rows, step_s)
+    samples, capacity = samples_per_step(job, rows), rows.hardware.memory.capacity_bytes
+    names = StepTime.__dataclass_fields__
+    return [
+        Prediction(
+            accelerator_key=systems[places[i]][0].key,
+            gpus=int(rows.gpus[i]),
+            plan=rows.plan(i),
+            step_s=float(step_s[i]),
+            low_s=float(step_s[i] * np.exp(-np.hypot(width[i], low[i]))),
+            high_s=float(step_s[i] * np.exp(np.hypot(width[i], high[i]))),
+            link_low=float(low[i]),
+            link_high=float(high[i]),
+            parts=StepTime(**{name: float(getattr(parts, name)[i]) for name in names}),
+            samples_per_step=float(samples[i]),
+            memory=MemoryFit(
+                verdict=FITS_IN_ORDER[fits[i]],
+                need_bytes=None if np.isnan(need[i]) else float(need[i]),
+                capacity_bytes=float(capacity[i]),
+            ),
+            bottleneck=label(bound[i]),
+            sensitivities=by_name(bound[i]),
+            evidence=levels[i],
+            notes=notes_for(job, *systems[places[i]], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
+        )
+        for i in range(len(rows))
+    ]

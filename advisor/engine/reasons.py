@@ -1,0 +1,47 @@
+"""Which notes a prediction carries: what had to be assumed, and what is therefore wide."""
+
+from collections.abc import Iterator
+
+from advisor.engine.explain import EngineCode, Note
+from advisor.engine.fabric import route
+from advisor.engine.hardware import gemm_law, running_dtype
+from advisor.engine.memory import Fit
+from advisor.engine.step import Job
+from catalog.specs import AcceleratorSpec, FabricSpec
+
+_FIT_CODES = {
+    Fit.TIGHT: EngineCode.MEMORY_TIGHT,
+    Fit.UNKNOWN: EngineCode.MEMORY_UNKNOWN,
+    Fit.DOES_NOT_FIT: EngineCode.DOES_NOT_FIT,
+}
+
+
+def notes_for(
+    job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit
+) -> tuple[Note, ...]:
+    """The notes of one prediction, most important first."""
+    return tuple(_notes(job, accelerator, fabric, gpus, fits))
+
+
+def _notes(
+    job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit
+) -> Iterator[Note]:
+    if fits in _FIT_CODES:
+        yield Note(_FIT_CODES[fits])
+    if gpus > 1:
+        yield from _link_notes(job, accelerator, fabric, gpus)
+    dtype = running_dtype(accelerator, job.workload.precision)
+    if dtype is not None and dtype != job.workload.precision and job.workload.precision != "fp8":
+        yield Note(EngineCode.DTYPE_FALLBACK, {"wanted": job.workload.precision, "used": dtype})
+    if gemm_law(accelerator).evidence != "measured":
+        yield Note(EngineCode.ACCELERATOR_NOT_MEASURED, {"accelerator": accelerator.name})
+
+
+def _link_notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int) -> Iterator[Note]:
+    way = route(accelerator, fabric, gpus)
+    if way.path == "unknown":
+        yield Note(EngineCode.FABRIC_UNKNOWN)
+    elif way.path == "pcie-unknown":
+        yield Note(EngineCode.FABRIC_ASSUMED)
+    if job.estimated_bytes:
+        yield Note(EngineCode.COLLECTIVE_BYTES_ESTIMATED)
