@@ -1,0 +1,158 @@
+"""The classifier's inputs: a step's shares, readable by a person.
+
+Every share is a fraction of the window (0 to 1), summed over the ranks and devices of the job, so that
+``matmul + attention + memory_kernel + other_kernel + copy + exposed_communication + idle = 1``. A predicted step
+gives the same shares: each part over the step's length.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
+from profiling.intervals import gaps, union
+from profiling.kernels import Family
+from profiling.timeline import UNKNOWN, Timeline
+from profiling.waiting import Waiting
+from profiling.workload import KernelClass
+
+SHORT_KERNEL_NS = 10_000
+_LINKED_ENOUGH = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """None where the capture cannot tell.
+
+    matmul_share            time of matrix and convolution kernels
+    attention_share         time of fused attention kernels not covered by matmul
+    memory_kernel_share     time of element-wise, normalisation, reduction, optimiser kernels not covered by these
+    other_kernel_share      time of all other computing kernels not covered by these
+    copy_share              time of copies and fills under which nothing else runs
+    exposed_communication_share  collectives and peer copies that no computing covers, waiting included
+    hidden_communication_share   collectives and peer copies under computing (not part of the sum)
+    idle_share              no device work at all
+    host_gap_share          part of idle in which the next work had not yet been launched when the device ran dry;
+                            None without launches or with clocks that disagree. A prediction has its host part here
+    waiting_share           part of the window in which collectives waited for a later rank; None with one rank. For
+                            the limit that faster links could reach, take it from exposed_communication_share
+    overlap_ratio           hidden over all communication; None without communication
+    short_kernel_share      number of computing kernels under 10 us over their number
+    mean_kernel_s           mean duration of a computing kernel in seconds
+    kernels_per_s           computing kernels over window length, per device
+    unclassified_share      duration of kernels whose name no rule knows over duration of all computing kernels
+    gpus                    devices in the job: its world size where known, else the devices seen
+    """
+
+    matmul_share: float
+    attention_share: float
+    memory_kernel_share: float
+    other_kernel_share: float
+    copy_share: float
+    exposed_communication_share: float
+    hidden_communication_share: float
+    idle_share: float
+    host_gap_share: float | None
+    waiting_share: float | None
+    overlap_ratio: float | None
+    short_kernel_share: float | None
+    mean_kernel_s: float | None
+    kernels_per_s: float | None
+    unclassified_share: float | None
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DeviceSums:
+    parts: Breakdown
+    host_gap_ns: int | None
+    kernels: int
+    short_kernels: int
+    kernel_ns: int
+    unclassified_ns: int
+
+
+def features(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: Waiting | None) -> Features:
+    """Features of a job: one timeline and one window per rank."""
+    sums = [
+        _sums(line, device, window) for line, window in zip(timelines, windows, strict=True) for device in line.devices
+    ]
+    parts = [one.parts for one in sums]
+    total = sum(part.window_ns for part in parts) or 1
+    communication = sum(part.comm_ns for part in parts)
+    hidden = sum(part.hidden_comm_ns for part in parts)
+    kernels = sum(one.kernels for one in sums)
+    host_gaps = [one.host_gap_ns for one in sums]
+    return Features(
+        matmul_share=_class_share(parts, KernelClass.MATMUL, total),
+        attention_share=_class_share(parts, KernelClass.ATTENTION, total),
+        memory_kernel_share=_class_share(parts, KernelClass.MEMORY, total),
+        other_kernel_share=_class_share(parts, KernelClass.OTHER, total),
+        copy_share=sum(part.copy_only_ns for part in parts) / total,
+        exposed_communication_share=sum(part.exposed_comm_ns for part in parts) / total,
+        hidden_communication_share=hidden / total,
+        idle_share=sum(part.idle_ns for part in parts) / total,
+        host_gap_share=None if None in host_gaps else sum(gap or 0 for gap in host_gaps) / total,
+        waiting_share=None if waiting is None else _waiting_ns(timelines, windows, waiting) / total,
+        overlap_ratio=_ratio(hidden, communication),
+        short_kernel_share=_ratio(sum(one.short_kernels for one in sums), kernels),
+        mean_kernel_s=_ratio(sum(one.kernel_ns for one in sums) / 1e9, kernels),
+        kernels_per_s=_ratio(kernels * 1e9, total),
+        unclassified_share=_ratio(sum(one.unclassified_ns for one in sums), sum(one.kernel_ns for one in sums)),
+        gpus=gpu_count(timelines),
+    )
+
+
+def gpu_count(timelines: Iterable[Timeline]) -> int:
+    """World size where a rank knows it, but never fewer than the devices that are seen at work."""
+    lines = list(timelines)
+    seen = sum(len(line.devices) for line in lines)
+    return max([seen, *(line.world_size for line in lines if line.world_size is not None)])
+
+
+def _class_share(parts: Iterable[Breakdown], kernel_class: KernelClass, total: int) -> float:
+    return sum(part.class_ns[kernel_class] for part in parts) / total
+
+
+def _ratio(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _sums(timeline: Timeline, device: int, window: Window) -> _DeviceSums:
+    work = device_work(timeline, device, window)
+    duration = work.end - work.start
+    kernels = work.is_compute
+    return _DeviceSums(
+        parts=breakdown(timeline, device, window),
+        host_gap_ns=_host_gap_ns(timeline, work),
+        kernels=int(kernels.sum()),
+        short_kernels=int((kernels & (duration < SHORT_KERNEL_NS)).sum()),
+        kernel_ns=int(duration[kernels].sum()),
+        unclassified_ns=int(duration[kernels & (work.family == Family.UNKNOWN)].sum()),
+    )
+
+
+def _host_gap_ns(timeline: Timeline, work: DeviceWork) -> int | None:
+    """Length of the gaps whose next work was launched only after the device had run dry."""
+    launched = timeline.launched_ns[work.row]
+    if not timeline.clocks_agree or launched.size == 0 or (launched != UNKNOWN).mean() < _LINKED_ENOUGH:
+        return None
+    idle = gaps(union(work.start, work.end))
+    following = np.searchsorted(work.start, idle.end)
+    late = launched[following] >= idle.start
+    return int((idle.end - idle.start)[late & (launched[following] != UNKNOWN)].sum())
+
+
+def _waiting_ns(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: Waiting) -> int:
+    return sum(
+        waiting_within(line, window, waiting, place)
+        for place, (line, window) in enumerate(zip(timelines, windows, strict=True))
+    )
+
+
+def waiting_within(timeline: Timeline, window: Window, waiting: Waiting, place: int) -> int:
+    """Waiting of one rank in collectives that start inside the window; ``place``: its place among the timelines."""
+    start = timeline.start_ns[timeline.collectives.row]
+    inside = (start >= window.low_ns) & (start < window.high_ns)
+    return int(waiting.per_collective_ns[place][inside].sum())

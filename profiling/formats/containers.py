@@ -1,0 +1,120 @@
+"""From a stored file to bounded chunks of plain bytes: gzip peeled, UTF-16 converted, bombs refused."""
+
+import codecs
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from profiling.formats.detect import GZIP, starts_with_magic
+from profiling.formats.limits import Watch
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+
+READ = 1 << 18
+CHUNK = 1 << 20
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+
+@dataclass(slots=True)
+class Unpacked:
+    """One pass over the plain bytes of a file. ``notes`` and ``complete`` are final once ``chunks`` is used up."""
+
+    path: Path
+    watch: Watch
+    notes: list[Note] = field(default_factory=list)
+    complete: bool = True
+    _done: int = 0
+    _total: int = 0
+
+    def chunks(self) -> Iterator[bytes]:
+        """Plain bytes in pieces of about 1 MiB, byte order mark removed; a non-empty file yields at least one."""
+        self._total = self.path.stat().st_size
+        if self._total == 0:
+            raise Refusal(RefusalCode.EMPTY_FILE)
+        raw = self._raw()
+        first = next(raw)
+        plain = self._inflate(first, raw) if first.startswith(GZIP) else _chain(first, raw)
+        yield from self._decoded(self._limited(plain))
+
+    def _raw(self) -> Iterator[bytes]:
+        with self.path.open("rb") as file:
+            while data := file.read(READ):
+                self._done += len(data)
+                self.watch.at(self._done, self._total)
+                yield data
+
+    def _inflate(self, data: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
+        """All members of a gzip file; bytes after the last one are noted, a damaged end marks the file incomplete."""
+        inflater = zlib.decompressobj(wbits=31)
+        while True:
+            try:
+                yield from _inflated(inflater, data)
+            except zlib.error:
+                self._damaged(NoteCode.GZIP_DAMAGED)
+                return
+            data = inflater.unused_data
+            if len(data) < len(GZIP):
+                data += next(raw, b"")
+            if inflater.eof:
+                if not data:
+                    return
+                if not data.startswith(GZIP):
+                    self.notes.append(Note(NoteCode.BYTES_AFTER_GZIP))
+                    return
+                inflater = zlib.decompressobj(wbits=31)
+            elif not data:
+                self._damaged(NoteCode.FILE_TRUNCATED)
+                return
+
+    def _damaged(self, code: NoteCode) -> None:
+        self.complete = False
+        self.notes.append(Note(code))
+
+    def _limited(self, plain: Iterator[bytes]) -> Iterator[bytes]:
+        out = 0
+        limits = self.watch.limits
+        for chunk in plain:
+            if out == 0:
+                refuse_container(chunk)
+            out += len(chunk)
+            if out > limits.bytes_out:
+                raise Refusal(RefusalCode.TOO_MANY_BYTES, limit=limits.bytes_out)
+            if out > limits.ratio_after and out > limits.ratio * self._done:
+                seen = out // self._done
+                raise Refusal(RefusalCode.DECOMPRESSION_RATIO, limit=limits.ratio, seen=seen, bytes=out)
+            yield chunk
+        if out == 0:
+            raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION)
+
+    def _decoded(self, plain: Iterator[bytes]) -> Iterator[bytes]:
+        first = next(plain)
+        wide = _WIDE.get(first[:2])
+        if wide is None:
+            yield first.removeprefix(codecs.BOM_UTF8)
+            yield from plain
+            return
+        self.notes.append(Note(NoteCode.ENCODING_CONVERTED, {"encoding": "UTF-16"}))
+        decoder = codecs.getincrementaldecoder(wide)(errors="replace")
+        for chunk in _chain(first, plain):
+            yield decoder.decode(chunk).encode("utf-8", errors="replace")
+
+
+def _inflated(inflater: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+    """Output of one input block in bounded pieces."""
+    while data and not inflater.eof:
+        piece = inflater.decompress(data, CHUNK)
+        data = inflater.unconsumed_tail
+        if piece:
+            yield piece
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def refuse_container(head: bytes) -> None:
+    """A second layer of compression is refused, not peeled."""
+    if head.startswith(GZIP):
+        raise Refusal(RefusalCode.NESTED_COMPRESSION, limit=1)
+    starts_with_magic(head)

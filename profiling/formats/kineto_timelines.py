@@ -1,0 +1,198 @@
+"""What a KinetoCollector gathered, as Timelines: split by rank, linked to launches, sorted, implausible rows clipped."""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiling.formats.columns import ints
+from profiling.formats.kineto import KinetoCollector
+from profiling.formats.kineto_args import integer
+from profiling.notes import Note, NoteCode
+from profiling.timeline import UNKNOWN, Collectives, HostSide, Timeline, WorkKind
+
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_.]?(\d+)|(?:^|[^a-z])worker[-_.]?(\d+)", re.IGNORECASE)
+_RUNAWAY = 1000
+_CLOCK_TOLERANCE_NS = 2000
+_MANY = 0.01
+_UNLINKED = 0.1
+
+
+def timelines(
+    seen: KinetoCollector, metadata: Mapping[str, Any], source: str
+) -> tuple[tuple[Timeline, ...], list[Note]]:
+    """One Timeline per rank in the file, in order of rank, and what is to be told about them."""
+    notes: list[Note] = []
+    start, duration = seen.device.all_times()
+    runaways = clip_runaways(seen, start, duration)
+    if runaways:
+        notes.append(Note(NoteCode.RUNAWAY_KERNELS, {"count": runaways}))
+    split = _rank_of_process(seen)
+    if split is None:
+        launched = seen.calls.starts_of(ints("i8", seen.device.correlation))
+        agree = _clocks_agree(start, launched, notes)
+        rank = _single_rank(seen, metadata, source)
+        whole = np.arange(start.size)
+        built = [_timeline(seen, metadata, source, whole, start, duration, launched, rank, agree)]
+        _tell_unlinked(seen, launched, notes)
+    else:
+        process = ints("i4", seen.device.process)
+        launched = np.full(start.shape, UNKNOWN, dtype=np.int64)
+        built = []
+        for rank, members in split:
+            rows = np.flatnonzero(np.isin(process, members))
+            built.append(_timeline(seen, metadata, source, rows, start, duration, launched, rank, True))
+        notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(built)}))
+    return tuple(built), notes
+
+
+def clip_runaways(seen: KinetoCollector, start: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
+    """End absurdly long kernels where the next one on their stream starts; work of one stream runs in order.
+
+    Absurd: longer than ``_RUNAWAY`` times the median of its stream and covering at least two successors whole.
+    Changes ``duration``; returns the number of rows changed.
+    """
+    device, stream = ints("i4", seen.device.device), ints("i4", seen.device.stream)
+    order = np.lexsort((start, stream, device))
+    if order.size < 3:
+        return 0
+    same = (device[order][2:] == device[order][:-2]) & (stream[order][2:] == stream[order][:-2])
+    end = (start + duration)[order]
+    suspects = np.flatnonzero(same & (end[:-2] > end[1:-1]) & (end[:-2] > end[2:]))
+    clipped = 0
+    for at in suspects:
+        row = order[at]
+        peers = duration[(device == device[row]) & (stream == stream[row])]
+        if duration[row] > _RUNAWAY * max(1, int(np.median(peers))):
+            duration[row] = start[order[at + 1]] - start[row]
+            clipped += 1
+    return clipped
+
+
+def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]] | None:
+    """Process numbers of each rank in a merged file; None where the file holds one rank."""
+    numbers = seen.device.processes
+    labelled = {pid: rank for pid, rank in seen.rank_labels.items() if pid in numbers}
+    if len(set(labelled.values())) > 1:
+        ranks = sorted(set(labelled.values()))
+        split: list[tuple[int | None, list[int]]] = [
+            (rank, [numbers[pid] for pid, label in labelled.items() if label == rank]) for rank in ranks
+        ]
+        rest = [number for pid, number in numbers.items() if pid not in labelled]
+        return [*split, (None, rest)] if rest else split
+    if len(numbers) > 1 and _share_a_device(seen):
+        return [(None, [number]) for number in numbers.values()]
+    return None
+
+
+def _share_a_device(seen: KinetoCollector) -> bool:
+    """True where rows of several processes name the same device: process ids were rewritten by a merge."""
+    pairs = np.unique(np.stack((ints("i4", seen.device.process), ints("i4", seen.device.device))), axis=1)
+    return bool(np.unique(pairs[1]).size < pairs.shape[1]) and bool(np.unique(pairs[0]).size == pairs.shape[1])
+
+
+def _single_rank(seen: KinetoCollector, metadata: Mapping[str, Any], source: str) -> int | None:
+    rank = integer(_distributed(metadata).get("rank"), high=10**6)
+    if rank is not None:
+        return rank
+    if seen.arg_rank is not None:
+        return seen.arg_rank
+    match = _RANK_IN_NAME.search(PurePath(source).name)
+    return int(match[1] or match[2]) if match and len(match[1] or match[2]) < 7 else None
+
+
+def _distributed(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    info = metadata.get("distributedInfo")
+    return info if isinstance(info, dict) else {}
+
+
+def _device_names(metadata: Mapping[str, Any]) -> dict[int, str]:
+    listed = metadata.get("deviceProperties")
+    names: dict[int, str] = {}
+    for place, entry in enumerate(listed if isinstance(listed, list) else ()):
+        if isinstance(entry, dict):
+            name = entry.get("name")
+            index = integer(entry.get("id"))
+            names[place if index is None else index] = name.strip()[:120] if isinstance(name, str) else ""
+    return names
+
+
+def _clocks_agree(start: NDArray[np.int64], launched: NDArray[np.int64], notes: list[Note]) -> bool:
+    """False where many kernels start before their launch; the user is told by how much."""
+    linked = launched != UNKNOWN
+    lead = (launched - start)[linked]
+    early = lead > _CLOCK_TOLERANCE_NS
+    if not early.any() or early.mean() <= _MANY:
+        return True
+    notes.append(Note(NoteCode.CLOCKS_DIFFER, {"lead_us": round(float(np.median(lead[early])) / 1000, 3)}))
+    return False
+
+
+def _tell_unlinked(seen: KinetoCollector, launched: NDArray[np.int64], notes: list[Note]) -> None:
+    if not seen.launches:
+        return
+    kernels = ints("i1", seen.device.kind) == WorkKind.KERNEL
+    unlinked = int((kernels & (launched == UNKNOWN)).sum())
+    if unlinked > _UNLINKED * max(1, int(kernels.sum())):
+        notes.append(Note(NoteCode.KERNELS_WITHOUT_LAUNCH, {"count": unlinked}))
+
+
+def _timeline(
+    seen: KinetoCollector,
+    metadata: Mapping[str, Any],
+    source: str,
+    rows: NDArray[np.int64],
+    start: NDArray[np.int64],
+    duration: NDArray[np.int64],
+    launched: NDArray[np.int64],
+    rank: int | None,
+    clocks_agree: bool,
+) -> Timeline:
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    device = seen.device
+    return Timeline(
+        rank=rank,
+        world_size=integer(_distributed(metadata).get("world_size"), low=1, high=10**6),
+        source=source,
+        start_ns=start[rows],
+        duration_ns=duration[rows],
+        device=ints("i4", device.device)[rows],
+        stream=ints("i4", device.stream)[rows],
+        kind=ints("i1", device.kind)[rows],
+        name_id=ints("i4", device.name)[rows],
+        names=tuple(device.names),
+        launched_ns=launched[rows],
+        bytes=ints("i8", device.bytes)[rows],
+        collectives=_collectives(seen, rows, start.size),
+        host=_host(seen),
+        steps=tuple(sorted(seen.steps, key=lambda step: step.start_ns)),
+        device_names=_device_names(metadata),
+        clocks_agree=clocks_agree,
+        peak_memory_bytes=seen.peak_memory,
+    )
+
+
+def _host(seen: KinetoCollector) -> HostSide:
+    return HostSide(
+        operators=seen.operators,
+        launches=seen.launches,
+        synchronise_ns=seen.synchronise_ns,
+        has_backward=seen.has_backward,
+    )
+
+
+def _collectives(seen: KinetoCollector, rows: NDArray[np.int64], total: int) -> Collectives:
+    place = np.full(total, UNKNOWN, dtype=np.int64)
+    place[rows] = np.arange(rows.size)
+    mine = place[ints("i8", seen.device.collective_row)]
+    order = np.argsort(mine, kind="stable")
+    order = order[mine[order] != UNKNOWN]
+    return Collectives(
+        row=mine[order],
+        kind=ints("i1", seen.device.collective_kind)[order],
+        message_bytes=ints("i8", seen.device.message)[order],
+        group_size=ints("i4", seen.device.group)[order],
+    )

@@ -1,0 +1,105 @@
+"""Any file to a Capture. The format is decided by content; a name counts only where bytes say nothing."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from profiling.formats.chrome_json import EventStream
+from profiling.formats.containers import Unpacked
+from profiling.formats.detect import refuse_not_json, refuse_report_name
+from profiling.formats.kineto import KinetoCollector
+from profiling.formats.kineto_timelines import timelines
+from profiling.formats.limits import Limits, Watch
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+from profiling.timeline import Timeline
+
+
+class Format(StrEnum):
+    KINETO = "kineto"
+    CHROME_TRACE = "chrome-trace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """What one file holds: a Timeline per rank, and what the user must know about the reading."""
+
+    format: Format
+    timelines: tuple[Timeline, ...]
+    notes: tuple[Note, ...]
+
+
+def read(
+    path: Path,
+    limits: Limits | None = None,
+    *,
+    name: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    clock: Callable[[], float] | None = None,
+) -> Capture:
+    """Read one file of any known format in memory bounded by its device events.
+
+    ``name`` is the name that the user gave the file, where it is stored under another. ``progress(done, total)``
+    counts stored bytes; ``limits.seconds`` holds by ``clock``. Raises :class:`Refusal`.
+    """
+    limits = limits or Limits()
+    name = name or path.name
+    if not path.is_file():
+        raise Refusal(RefusalCode.FILE_MISSING, name=name)
+    unpacked = Unpacked(path, Watch(limits=limits, progress=progress, clock=clock))
+    if path.stat().st_size:
+        refuse_report_name(name)
+    return _kineto(unpacked, limits, name)
+
+
+def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
+    stream = EventStream(_checked(unpacked.chunks()), limits)
+    seen = KinetoCollector(limits)
+    for batch in stream.batches():
+        seen.add(batch)
+    _refuse_without_gpu_work(seen)
+    built, told = timelines(seen, stream.metadata, name)
+    notes = [*unpacked.notes, *_reading_notes(stream, unpacked.complete), *_content_notes(seen, stream), *told]
+    kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
+    return Capture(format=kind, timelines=built, notes=tuple(notes))
+
+
+def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    head = next(chunks)
+    refuse_not_json(head)
+    yield head
+    yield from chunks
+
+
+def _refuse_without_gpu_work(seen: KinetoCollector) -> None:
+    if len(seen.device):
+        return
+    if seen.other_tool:
+        raise Refusal(RefusalCode.NOT_READ_YET, kind="JAX or TensorFlow trace")
+    if seen.events == 0:
+        raise Refusal(RefusalCode.NO_EVENTS)
+    if seen.events == seen.metadata_events:
+        raise Refusal(RefusalCode.ONLY_METADATA)
+    if seen.operators or seen.calls.parts:
+        raise Refusal(RefusalCode.NO_GPU_WORK, launches=seen.launches, kernels=0)
+    raise Refusal(RefusalCode.NOT_A_GPU_TRACE, events=seen.events)
+
+
+def _reading_notes(stream: EventStream, container_complete: bool) -> list[Note]:
+    notes = [Note(code, {"count": count}) for code, count in stream.repairs.items() if count]
+    if not stream.complete and container_complete:
+        notes.append(Note(NoteCode.FILE_TRUNCATED))
+    return notes
+
+
+def _content_notes(seen: KinetoCollector, stream: EventStream) -> list[Note]:
+    notes = [Note(code, {"count": count}) for code, count in seen.counts.items() if count]
+    if seen.unknown_dtypes:
+        notes.append(Note(NoteCode.UNKNOWN_DTYPE, {"names": ", ".join(sorted(seen.unknown_dtypes)[:5])}))
+    warnings = stream.metadata.get("WARNING")
+    dropped = [text for text in warnings if isinstance(text, str)] if isinstance(warnings, list) else []
+    if dropped:
+        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(dropped), "first": dropped[0][:120]}))
+    if seen.operators == 0 and seen.device.processes:
+        notes.append(Note(NoteCode.NO_HOST_OPERATORS))
+    return notes

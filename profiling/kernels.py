@@ -1,0 +1,83 @@
+"""Which kernel is what: a versioned table of name patterns, first match wins."""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiling.workload import CollectiveKind, KernelClass
+
+
+class Family(IntEnum):
+    """``UNKNOWN``: no pattern of the table matches; counted as other work, and reported as unclassified."""
+
+    UNKNOWN = 0
+    MATMUL = 1
+    ATTENTION = 2
+    MEMORY = 3
+    COMMUNICATION = 4
+    COPY = 5
+    OTHER = 6
+
+
+CLASS_OF: dict[Family, KernelClass] = {
+    Family.MATMUL: KernelClass.MATMUL,
+    Family.ATTENTION: KernelClass.ATTENTION,
+    Family.MEMORY: KernelClass.MEMORY,
+    Family.OTHER: KernelClass.OTHER,
+    Family.UNKNOWN: KernelClass.OTHER,
+}
+"""Class of each computing family, in the order in which overlapping time is assigned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    family: Family
+    collective: CollectiveKind | None
+    pattern: re.Pattern[str]
+
+
+@lru_cache(maxsize=1)
+def rules() -> tuple[Rule, ...]:
+    text = files("profiling").joinpath("data/kernel_families.csv").read_text(encoding="utf-8")
+    return tuple(
+        Rule(
+            Family[row["family"].upper()],
+            CollectiveKind(row["collective"]) if row["collective"] else None,
+            re.compile(row["pattern"], re.IGNORECASE),
+        )
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+def classify(name: str) -> tuple[Family, CollectiveKind | None]:
+    """Family of a kernel name, and which collective it carries out where it is communication."""
+    for rule in rules():
+        if rule.pattern.search(name):
+            return rule.family, rule.collective
+    return Family.UNKNOWN, None
+
+
+def families(names: Iterable[str]) -> NDArray[np.int8]:
+    """Family of each name, shape ``(len(names),)``."""
+    return np.array([classify(name)[0] for name in names], dtype=np.int8)
+
+
+_PRECISIONS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("fp8", re.compile(r"e4m3|e5m2|fp8|_f8|mxfp4|e2m1|nvfp4", re.IGNORECASE)),
+    ("bf16", re.compile(r"bf16|bfloat16|_BBS_|_B_BS_|_BB_|DF16b", re.IGNORECASE)),
+    ("fp16", re.compile(r"fp16|f16|half|h884|h1688|h16816|hgemm|hcudnn|_HHS_|_HH_", re.IGNORECASE)),
+    ("tf32", re.compile(r"tf32|s1688gemm|s16816gemm|s1688fprop|s1688", re.IGNORECASE)),
+    ("fp32", re.compile(r"sgemm|scudnn|f32|float|_SB_|_S_", re.IGNORECASE)),
+)
+
+
+def precision_of(name: str) -> str | None:
+    """Number format that a matrix kernel's name tells of, None where it tells of none."""
+    return next((precision for precision, pattern in _PRECISIONS if pattern.search(name)), None)

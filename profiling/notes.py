@@ -1,0 +1,137 @@
+"""What the cores tell the user: codes with parameters, so that every sentence can be translated.
+
+The sentence that belongs to a code is in ``profiling.messages``. A :class:`Note` goes with an answer, a
+:class:`Refusal` replaces it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Parameter = str | int | float
+
+
+class Outcome(StrEnum):
+    """How good an answer is, from best to worst."""
+
+    OK = "ok"
+    WARN = "warn"
+    PARTIAL = "partial"
+    SALVAGE = "salvage"
+    ERROR = "error"
+
+
+class NoteCode(StrEnum):
+    BYTES_AFTER_GZIP = "bytes_after_gzip"
+    FILE_TRUNCATED = "file_truncated"
+    GZIP_DAMAGED = "gzip_damaged"
+    ENCODING_CONVERTED = "encoding_converted"
+    NAMES_NOT_UTF8 = "names_not_utf8"
+    ESCAPES_REPAIRED = "escapes_repaired"
+    CONTROL_CHARACTERS = "control_characters"
+    BARE_NUMBERS = "bare_numbers"
+    BARE_TOKENS = "bare_tokens"
+    TRAILING_COMMA = "trailing_comma"
+    DUPLICATE_KEYS = "duplicate_keys"
+    EVENTS_UNREADABLE = "events_unreadable"
+    METADATA_UNREADABLE = "metadata_unreadable"
+    PROFILER_WARNINGS = "profiler_warnings"
+    NEGATIVE_DURATIONS = "negative_durations"
+    BAD_TIMES = "bad_times"
+    RUNAWAY_KERNELS = "runaway_kernels"
+    CLOCKS_DIFFER = "clocks_differ"
+    KERNELS_WITHOUT_LAUNCH = "kernels_without_launch"
+    NO_HOST_OPERATORS = "no_host_operators"
+    MESSAGE_SIZES_UNKNOWN = "message_sizes_unknown"
+    UNKNOWN_DTYPE = "unknown_dtype"
+    RANKS_MERGED = "ranks_merged"
+    DUPLICATE_RANK = "duplicate_rank"
+    RANKS_MISSING = "ranks_missing"
+    FILES_IGNORED = "files_ignored"
+    NO_STEP_MARKERS = "no_step_markers"
+    UNMARKED_REPETITION = "unmarked_repetition"
+    FIRST_STEP_EXCLUDED = "first_step_excluded"
+    COMMUNICATION_UNVERIFIED = "communication_unverified"
+    COLLECTIVES_NOT_ALIGNED = "collectives_not_aligned"
+    WAITING_FOR_STRAGGLERS = "waiting_for_stragglers"
+    PRECISION_ASSUMED = "precision_assumed"
+    BATCH_UNKNOWN = "batch_unknown"
+    DEVICE_UNKNOWN = "device_unknown"
+
+
+class RefusalCode(StrEnum):
+    FILE_MISSING = "file_missing"
+    EMPTY_FILE = "empty_file"
+    EMPTY_AFTER_DECOMPRESSION = "empty_after_decompression"
+    FILE_TRUNCATED = "file_truncated"
+    TEXT_FILE = "text_file"
+    UNKNOWN_BINARY = "unknown_binary"
+    NOT_READ_YET = "not_read_yet"
+    EXPORT_NEEDED = "export_needed"
+    NESTED_COMPRESSION = "nested_compression"
+    DECOMPRESSION_RATIO = "decompression_ratio"
+    TOO_MANY_BYTES = "too_many_bytes"
+    TOO_DEEP = "too_deep"
+    TOO_MANY_EVENTS = "too_many_events"
+    EVENT_TOO_LONG = "event_too_long"
+    TOO_SLOW = "too_slow"
+    INVALID_JSON = "invalid_json"
+    TWO_DOCUMENTS = "two_documents"
+    NO_TRACE_EVENTS = "no_trace_events"
+    NO_EVENTS = "no_events"
+    ONLY_METADATA = "only_metadata"
+    NO_GPU_WORK = "no_gpu_work"
+    NOT_A_GPU_TRACE = "not_a_gpu_trace"
+    NO_TRACE_IN_FOLDER = "no_trace_in_folder"
+
+
+WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
+    NoteCode.FILE_TRUNCATED: Outcome.SALVAGE,
+    NoteCode.GZIP_DAMAGED: Outcome.SALVAGE,
+    NoteCode.EVENTS_UNREADABLE: Outcome.SALVAGE,
+    NoteCode.NAMES_NOT_UTF8: Outcome.WARN,
+    NoteCode.ESCAPES_REPAIRED: Outcome.WARN,
+    NoteCode.CONTROL_CHARACTERS: Outcome.WARN,
+    NoteCode.BARE_NUMBERS: Outcome.WARN,
+    NoteCode.BARE_TOKENS: Outcome.WARN,
+    NoteCode.TRAILING_COMMA: Outcome.WARN,
+    NoteCode.DUPLICATE_KEYS: Outcome.WARN,
+    NoteCode.METADATA_UNREADABLE: Outcome.WARN,
+    NoteCode.PROFILER_WARNINGS: Outcome.WARN,
+    NoteCode.NEGATIVE_DURATIONS: Outcome.WARN,
+    NoteCode.BAD_TIMES: Outcome.WARN,
+    NoteCode.RUNAWAY_KERNELS: Outcome.WARN,
+    NoteCode.CLOCKS_DIFFER: Outcome.WARN,
+    NoteCode.KERNELS_WITHOUT_LAUNCH: Outcome.WARN,
+    NoteCode.MESSAGE_SIZES_UNKNOWN: Outcome.PARTIAL,
+    NoteCode.UNKNOWN_DTYPE: Outcome.WARN,
+    NoteCode.RANKS_MERGED: Outcome.WARN,
+    NoteCode.DUPLICATE_RANK: Outcome.WARN,
+    NoteCode.FILES_IGNORED: Outcome.WARN,
+    NoteCode.UNMARKED_REPETITION: Outcome.WARN,
+    NoteCode.FIRST_STEP_EXCLUDED: Outcome.WARN,
+}
+"""Notes that lower the outcome; all others are information."""
+
+_ORDER = tuple(Outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    code: NoteCode
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+
+
+class Refusal(Exception):
+    """The one exception of all readers: the input cannot be answered, and why."""
+
+    def __init__(self, code: RefusalCode, **params: Parameter) -> None:
+        super().__init__(code, params)
+        self.code = code
+        self.params: Mapping[str, Parameter] = params
+
+
+def outcome_of(notes: Iterable[Note]) -> Outcome:
+    """The worst outcome that any of the notes stands for."""
+    levels = [WORSE_THAN_OK.get(note.code, Outcome.OK) for note in notes]
+    return max(levels, key=_ORDER.index, default=Outcome.OK)

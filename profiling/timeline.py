@@ -1,0 +1,98 @@
+"""Timeline: the device work of one rank as numpy columns, and what the host did meanwhile.
+
+Times are integer nanoseconds on the capture's own clock. Unknown integers in columns are ``UNKNOWN`` (-1), which no
+valid value takes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiling.workload import CollectiveKind
+
+UNKNOWN = -1
+COLLECTIVE_KINDS: tuple[CollectiveKind, ...] = tuple(CollectiveKind)
+
+
+class WorkKind(IntEnum):
+    KERNEL = 0
+    COPY = 1
+    FILL = 2
+    PEER_COPY = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collectives:
+    """What is known of the communication rows, in order of start. All columns have the same shape ``(m,)``.
+
+    ``row`` indexes the timeline; ``kind`` indexes ``COLLECTIVE_KINDS``; ``message_bytes`` as nccl-tests counts.
+    """
+
+    row: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    message_bytes: NDArray[np.int64]
+    group_size: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSide:
+    """Host events of the capture. ``operators`` counts framework operators, ``launches`` calls that put work on a GPU."""
+
+    operators: int
+    launches: int
+    synchronise_ns: int
+    has_backward: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSpan:
+    """One marked iteration as the host saw it."""
+
+    number: int
+    start_ns: int
+    end_ns: int
+
+    @property
+    def duration_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Device work of one rank, sorted by start; columns have shape ``(n,)``, ``n >= 1``.
+
+    ``stream`` numbers the streams of the capture from 0 (their handles may be 64-bit); ``name_id`` indexes ``names``;
+    ``launched_ns`` is the start of the host call that launched the work, ``bytes`` the payload of a copy.
+    ``device_names`` covers every device that the capture lists, used or not. ``clocks_agree`` is false where kernels
+    start before the call that launched them, so that host and device times must not be compared.
+    """
+
+    rank: int | None
+    world_size: int | None
+    source: str
+    start_ns: NDArray[np.int64]
+    duration_ns: NDArray[np.int64]
+    device: NDArray[np.int32]
+    stream: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    name_id: NDArray[np.int32]
+    names: tuple[str, ...]
+    launched_ns: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    collectives: Collectives
+    host: HostSide
+    steps: tuple[StepSpan, ...]
+    device_names: Mapping[int, str]
+    clocks_agree: bool
+    peak_memory_bytes: int | None
+
+    @property
+    def end_ns(self) -> NDArray[np.int64]:
+        return self.start_ns + self.duration_ns
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        return tuple(int(device) for device in np.unique(self.device))

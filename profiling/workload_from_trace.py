@@ -1,0 +1,183 @@
+"""What one step of a traced job demands, from its timelines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
+from profiling.features import gpu_count, waiting_within
+from profiling.intervals import Intervals, join, length_without, union
+from profiling.kernels import CLASS_OF, Family, classify, precision_of
+from profiling.notes import Note, NoteCode
+from profiling.steps import Steps
+from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Timeline, WorkKind
+from profiling.waiting import Waiting
+from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
+
+_TRAINING_WORDS = ("backward", "_bwd", "bwd_", "dgrad", "wgrad", "adam", "multi_tensor", "optimizer", "_grad")
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The Workload and what had to be assumed for it."""
+
+    workload: Workload
+    notes: tuple[Note, ...]
+
+
+def workload_from_trace(
+    timelines: Sequence[Timeline],
+    steps: Sequence[Steps],
+    waiting: Waiting | None,
+    *,
+    batch_per_step: float | None = None,
+) -> Described:
+    """The Workload of a job: its typical step on the rank whose step has the median length.
+
+    ``batch_per_step``: samples per step of the whole job; a capture does not tell. Without it one step counts as one
+    sample, and a note says so.
+    """
+    place = _median_rank(steps)
+    line, chosen = timelines[place], steps[place]
+    notes = [] if batch_per_step is not None else [Note(NoteCode.BATCH_UNKNOWN)]
+    precision = _precision(line)
+    if precision is None:
+        notes.append(Note(NoteCode.PRECISION_ASSUMED, {"precision": "fp32"}))
+    workload = Workload(
+        name=PurePath(line.source).name.partition(".")[0][:80] or "trace",
+        mode=Mode.TRAINING if _is_training(line) else Mode.INFERENCE,
+        precision=precision or "fp32",
+        batch_per_step=batch_per_step if batch_per_step is not None else 1.0,
+        measured=_measured(timelines, place, chosen, waiting),
+        peak_memory_bytes=line.peak_memory_bytes,
+    )
+    return Described(workload, tuple(notes))
+
+
+def _median_rank(steps: Sequence[Steps]) -> int:
+    order = sorted(range(len(steps)), key=lambda at: (steps[at].typical.high_ns - steps[at].typical.low_ns, at))
+    return order[(len(order) - 1) // 2]
+
+
+def _measured(timelines: Sequence[Timeline], place: int, steps: Steps, waiting: Waiting | None) -> MeasuredStep:
+    line, window = timelines[place], steps.typical
+    device = _busiest_device(line, window)
+    work = device_work(line, device, window)
+    parts = breakdown(line, device, window)
+    return MeasuredStep(
+        device_name=parts.device_name,
+        accelerator_key=None,
+        gpu_count=gpu_count(timelines),
+        step_s=parts.window_ns / 1e9,
+        idle_s=parts.idle_ns / 1e9,
+        kernels=_kernel_work(work, parts),
+        collectives=_collective_work(line, work),
+        steps_observed=steps.observed,
+        waiting_s=None if waiting is None else waiting_within(line, window, waiting, place) / 1e9,
+        host_launches=_host_launches(line, work),
+    )
+
+
+def _busiest_device(line: Timeline, window: Window) -> int:
+    return max(line.devices, key=lambda device: (breakdown(line, device, window).gpu_busy_ns, -device))
+
+
+def _host_launches(line: Timeline, work: DeviceWork) -> float | None:
+    launched = line.launched_ns[work.row]
+    known = launched[launched != UNKNOWN]
+    return float(np.unique(known).size) if known.size else None
+
+
+def _kernel_work(work: DeviceWork, parts: Breakdown) -> tuple[KernelWork, ...]:
+    """Classes that occur, copies last."""
+    found = [
+        KernelWork(kernel_class=kernel_class, busy_s=busy / 1e9, launches=float(_launches(work, kernel_class)))
+        for kernel_class, busy in parts.class_ns.items()
+        if _launches(work, kernel_class)
+    ]
+    copies = int(work.is_copy.sum())
+    if copies:
+        copy_s = parts.copy_only_ns / 1e9
+        found.append(KernelWork(kernel_class=KernelClass.COPY, busy_s=copy_s, launches=float(copies)))
+    return tuple(found)
+
+
+def _launches(work: DeviceWork, kernel_class: KernelClass) -> int:
+    families = [family for family, one in CLASS_OF.items() if one is kernel_class]
+    if kernel_class is KernelClass.OTHER:
+        families.append(Family.COPY)
+    return int((work.is_compute & np.isin(work.family, families)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Communication rows of a window: index into the DeviceWork, and what is known of each."""
+
+    at: NDArray[np.int64]
+    kind: NDArray[np.int8]
+    message_bytes: NDArray[np.int64]
+    group_size: NDArray[np.int32]
+
+
+def _calls(line: Timeline, work: DeviceWork) -> _Calls:
+    """Collective kernels of the window and copies between devices, which count as sends."""
+    at = np.flatnonzero(work.is_communication)
+    row = work.row[at]
+    known = line.collectives
+    place = np.minimum(np.searchsorted(known.row, row), max(0, known.row.size - 1))
+    hit = known.row[place] == row if known.row.size else np.zeros(row.shape, dtype=bool)
+    peer = line.kind[row] == WorkKind.PEER_COPY
+    kind = np.full(row.shape, COLLECTIVE_KINDS.index(CollectiveKind.UNKNOWN), dtype=np.int8)
+    kind[peer] = COLLECTIVE_KINDS.index(CollectiveKind.SEND_RECV)
+    size = np.where(peer, line.bytes[row], UNKNOWN)
+    group = np.where(peer, 2, UNKNOWN).astype(np.int32)
+    kind[hit], size[hit] = known.kind[place[hit]], known.message_bytes[place[hit]]
+    group[hit] = known.group_size[place[hit]]
+    return _Calls(at, kind, size, group)
+
+
+def _collective_work(line: Timeline, work: DeviceWork) -> tuple[CollectiveWork, ...]:
+    """One entry per kind, group size and binary order of the message; exposed times add up to the window's."""
+    calls = _calls(line, work)
+    magnitude = np.where(calls.message_bytes > 0, np.log2(np.maximum(calls.message_bytes, 1)), UNKNOWN).astype(np.int64)
+    keys = np.stack((calls.kind.astype(np.int64), calls.group_size.astype(np.int64), magnitude))
+    covered = work.union_of(work.is_compute)
+    found = []
+    for key in np.unique(keys, axis=1).T:
+        chosen = (keys == key[:, None]).all(axis=0)
+        mine = union(work.start[calls.at[chosen]], work.end[calls.at[chosen]])
+        found.append(_one_kind(calls, chosen, mine, length_without(mine, covered)))
+        covered = join(covered, mine)
+    return tuple(found)
+
+
+def _one_kind(calls: _Calls, chosen: NDArray[np.bool_], busy: Intervals, exposed_ns: int) -> CollectiveWork:
+    sizes = calls.message_bytes[chosen]
+    group = int(calls.group_size[chosen][0])
+    return CollectiveWork(
+        kind=COLLECTIVE_KINDS[int(calls.kind[chosen][0])],
+        calls=float(chosen.sum()),
+        message_bytes=float(sizes.mean()) if sizes[0] > 0 else None,
+        group_size=None if group == UNKNOWN else group,
+        busy_s=busy.length / 1e9,
+        exposed_s=exposed_ns / 1e9,
+    )
+
+
+def _precision(line: Timeline) -> str | None:
+    """Number format in which most matrix-kernel time is spent, by kernel names."""
+    time = np.bincount(line.name_id, weights=line.duration_ns, minlength=len(line.names))
+    spent: dict[str, float] = {}
+    for name, duration in zip(line.names, time, strict=True):
+        if duration and classify(name)[0] in (Family.MATMUL, Family.ATTENTION):
+            precision = precision_of(name)
+            if precision is not None:
+                spent[precision] = spent.get(precision, 0.0) + float(duration)
+    return max(spent, key=lambda precision: spent[precision], default=None)
+
+
+def _is_training(line: Timeline) -> bool:
+    return line.host.has_backward or any(word in name.lower() for name in line.names for word in _TRAINING_WORDS)
