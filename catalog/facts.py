@@ -59,9 +59,7 @@ def pcie_payload_bytes_per_s(generation: int | None, lanes: int | None) -> float
     return x16 * lanes / 16 if x16 and lanes else None
 
 
-def dense_peak_flops_per_s(
-    architecture: str, dtype: str, units: int | None, clock_hz: float | None
-) -> float | None:
+def dense_peak_flops_per_s(architecture: str, dtype: str, units: int | None, clock_hz: float | None) -> float | None:
     """The most a device of this architecture can do without sparsity; None where it cannot be worked out."""
     rate = DTYPE_RATE.get(dtype)
     fma = next((n for start, n in TENSOR_FMA_PER_UNIT_AND_CLOCK if architecture.startswith(start)), None)

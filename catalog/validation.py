@@ -48,6 +48,8 @@ def accelerator_problems(row: "Accelerator") -> Problems:
 
 def fabric_problems(row: "Fabric") -> Problems:
     found = _Found()
+    if not row.server.accelerator_id or row.server.gpu_count is None:
+        return found.problems
     accelerator, topology = row.server.accelerator, TopologyClass(row.topology)
     found.add("topology", _topology(topology, accelerator, row.server.gpu_count))
     if topology.is_nvlink and accelerator.scaleup_kind == "nvlink":
@@ -66,6 +68,8 @@ def fabric_problems(row: "Fabric") -> Problems:
 def offer_problems(row: "Offer", on_demand_price: Decimal | None = None) -> Problems:
     """``on_demand_price``: the same server's, in the same region and currency, where one is known."""
     found = _Found()
+    if not row.server_id:
+        return found.problems
     price, gpus = row.price_per_hour, row.server.gpu_count
     low, high = USD_PER_GPU_HOUR
     if price is not None and row.currency == "USD" and not low * gpus <= price <= high * gpus:
@@ -190,10 +194,13 @@ def _host_link(row: "Fabric") -> str | None:
     if _near(typed / payload, 2):
         sentence = _("%(typed)s GB/s is both directions together: PCIe %(generation)s x%(lanes)s is %(right)s one way.")
         return sentence % names
-    return _(
-        "%(typed)s GB/s does not fit PCIe %(generation)s with %(lanes)s lanes, which carries %(right)s GB/s one way. "
-        "Check generation, lanes and the direction."
-    ) % names
+    return (
+        _(
+            "%(typed)s GB/s does not fit PCIe %(generation)s x%(lanes)s, which carries %(right)s GB/s one way. "
+            "Check generation, lanes and the direction."
+        )
+        % names
+    )
 
 
 def _topology(topology: TopologyClass, accelerator: "Accelerator", gpus: int) -> str | None:

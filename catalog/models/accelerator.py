@@ -86,9 +86,7 @@ class Accelerator(SourcedRow):
     )
     tdp_w = models.FloatField(_("power"), null=True, blank=True, help_text=_("Watts, thermal design power."))
     launch_year = models.PositiveSmallIntegerField(_("launch year"), null=True, blank=True)
-    confidence = models.CharField(
-        _("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW
-    )
+    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

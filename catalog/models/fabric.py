@@ -43,9 +43,7 @@ class Fabric(SourcedRow):
     """The links between the accelerators of one server, and from them to the host and the network."""
 
     server = models.OneToOneField(Server, verbose_name=_("server"), on_delete=models.CASCADE, related_name="fabric")
-    topology = models.CharField(
-        _("topology"), max_length=24, choices=TOPOLOGY_CHOICES, default=TopologyClass.UNKNOWN
-    )
+    topology = models.CharField(_("topology"), max_length=24, choices=TOPOLOGY_CHOICES, default=TopologyClass.UNKNOWN)
     domain_gpus = models.PositiveIntegerField(
         _("accelerators in one scale-up domain"),
         null=True,
@@ -79,9 +77,7 @@ class Fabric(SourcedRow):
     host_link_basis = models.CharField(
         _("host link known from"), max_length=10, choices=HostLinkBasis.choices, default=HostLinkBasis.UNKNOWN
     )
-    gpus_per_pcie_switch = models.PositiveSmallIntegerField(
-        _("accelerators per PCIe switch"), null=True, blank=True
-    )
+    gpus_per_pcie_switch = models.PositiveSmallIntegerField(_("accelerators per PCIe switch"), null=True, blank=True)
     numa_nodes = models.PositiveSmallIntegerField(_("NUMA nodes"), null=True, blank=True)
     peer_to_peer = models.BooleanField(
         _("peer to peer"),
@@ -97,9 +93,7 @@ class Fabric(SourcedRow):
     )
     network_description = models.CharField(_("network as printed"), max_length=80, blank=True)
     rdma = models.BooleanField(_("RDMA"), null=True, blank=True)
-    confidence = models.CharField(
-        _("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW
-    )
+    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

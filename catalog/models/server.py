@@ -47,9 +47,7 @@ class Provider(SourcedRow):
 class Server(SourcedRow):
     """One rentable server: a SKU of a provider with whole accelerators of one model."""
 
-    provider = models.ForeignKey(
-        Provider, verbose_name=_("provider"), on_delete=models.PROTECT, related_name="servers"
-    )
+    provider = models.ForeignKey(Provider, verbose_name=_("provider"), on_delete=models.PROTECT, related_name="servers")
     sku = models.CharField(
         _("SKU"),
         max_length=80,
@@ -74,9 +72,7 @@ class Server(SourcedRow):
     deployment = models.CharField(
         _("deployment"), max_length=12, choices=Deployment.choices, blank=True, default=Deployment.UNKNOWN
     )
-    confidence = models.CharField(
-        _("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW
-    )
+    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

@@ -1,0 +1,69 @@
+"""Form fields in the units that people read on data sheets; the tables keep base units."""
+
+from dataclasses import dataclass
+
+from django import forms
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """``scale``: how many base units (bytes, bytes/s, operations/s, Hz) one of these is."""
+
+    name: str
+    scale: float
+    whole: bool = False
+
+
+GB_PER_S = Unit(name="GB/s", scale=1e9)
+TFLOP_PER_S = Unit(name="TFLOP/s", scale=1e12)
+
+UNITS = {
+    "memory_bandwidth_bytes_per_s": GB_PER_S,
+    "boost_clock_hz": Unit(name="MHz", scale=1e6),
+    "scaleup_bandwidth_bytes_per_s": GB_PER_S,
+    "scaleup_peer_bandwidth_bytes_per_s": GB_PER_S,
+    "bandwidth_bytes_per_s": GB_PER_S,
+    "peer_bandwidth_bytes_per_s": GB_PER_S,
+    "pcie_bandwidth_bytes_per_s": GB_PER_S,
+    "network_bandwidth_bytes_per_s": Unit(name="Gbit/s", scale=1e9 / 8),
+    "local_storage_bytes": Unit(name="TB", scale=1e12, whole=True),
+} | {
+    f"dense_{dtype}_flops_per_s": TFLOP_PER_S
+    for dtype in ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
+}
+
+DEVICE_MEMORY = Unit(name="MiB", scale=2**20, whole=True)
+HOST_MEMORY = Unit(name="GB", scale=1e9, whole=True)
+
+
+class UnitField(forms.FloatField):
+    """Shows and reads a number in ``unit`` while the model keeps base units."""
+
+    def __init__(self, *, unit: Unit, **kwargs: object) -> None:
+        self.unit = unit
+        super().__init__(**kwargs)
+
+    def prepare_value(self, value: object) -> object:
+        return f"{value / self.unit.scale:.15g}" if isinstance(value, int | float) else value
+
+    def to_python(self, value: object) -> float | int | None:
+        number = super().to_python(value)
+        if number is None:
+            return None
+        base = float(f"{number * self.unit.scale:.12g}")
+        return round(base) if self.unit.whole else base
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return super().has_changed(self.prepare_value(initial), data) if not self.disabled else False
+
+    @classmethod
+    def of(cls, column: models.Field, unit: Unit) -> "UnitField":
+        """The form field of a model's column, with its label, help and whether it may stay empty."""
+        return cls(
+            unit=unit,
+            required=not column.blank,
+            label=_("%(name)s (%(unit)s)") % {"name": str(column.verbose_name).capitalize(), "unit": unit.name},
+            help_text=_("Enter %(unit)s. The table keeps: %(help)s") % {"unit": unit.name, "help": column.help_text},
+        )
