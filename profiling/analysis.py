@@ -34,7 +34,7 @@ _BY_PRODUCTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class TraceFile:
+class NamedFile:
     """A stored file and the name that its owner gave it."""
 
     path: Path
@@ -54,7 +54,7 @@ class Analysis:
 
 
 def analyse(
-    paths: Sequence[Path | TraceFile],
+    paths: Sequence[Path | NamedFile],
     limits: Limits | None = None,
     *,
     batch_per_step: float | None = None,
@@ -66,7 +66,7 @@ def analyse(
     ``progress(done, total)`` counts stored bytes over all files; ``limits.seconds`` holds per file by ``clock``.
     Raises :class:`Refusal` where a named file cannot be answered.
     """
-    captures, notes = _read_all(paths, limits or Limits(), progress, clock)
+    captures, notes = read_captures(paths, limits or Limits(), progress, clock)
     return analyse_captures(captures, notes=notes, batch_per_step=batch_per_step)
 
 
@@ -98,8 +98,8 @@ def analyse_captures(
     )
 
 
-def _read_all(
-    paths: Sequence[Path | TraceFile],
+def read_captures(
+    paths: Sequence[Path | NamedFile],
     limits: Limits,
     progress: Callable[[int, int], None] | None,
     clock: Callable[[], float] | None,
@@ -115,26 +115,31 @@ def _read_all(
             captures.append(read(file.path, limits, name=file.name, progress=report, clock=clock))
         except Refusal as refusal:
             if named or refusal.code not in _BY_PRODUCTS:
-                raise
+                raise _naming(refusal, file.name, len(entries)) from None
             ignored.append(file.name)
         done += file.path.stat().st_size
     if not captures:
-        raise Refusal(RefusalCode.NO_TRACE_IN_FOLDER, count=len(ignored))
+        raise Refusal(RefusalCode.NO_TRACE_IN_FOLDER, {"count": len(ignored)})
     notes = [Note(NoteCode.FILES_IGNORED, {"names": ", ".join(ignored[:5]), "count": len(ignored)})] if ignored else []
     return captures, notes
+
+
+def _naming(refusal: Refusal, name: str, files: int) -> Refusal:
+    """The refusal, saying which file it means where there are several."""
+    return Refusal(refusal.code, {**refusal.params, "file": name[:80]}) if files > 1 else refusal
 
 
 def _shifted(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int, int], None]:
     return lambda now, _: progress(done + now, total)
 
 
-def _expanded(path: Path | TraceFile) -> list[tuple[TraceFile, bool]]:
+def _expanded(path: Path | NamedFile) -> list[tuple[NamedFile, bool]]:
     """Files to read, and whether each was named or found in a folder."""
-    file = path if isinstance(path, TraceFile) else TraceFile(path, path.name)
+    file = path if isinstance(path, NamedFile) else NamedFile(path, path.name)
     if not file.path.is_dir():
         return [(file, True)]
     found = sorted(one for one in file.path.rglob("*") if one.is_file() and not one.name.startswith((".", "._")))
-    return [(TraceFile(one, one.name), False) for one in found if "__MACOSX" not in one.parts]
+    return [(NamedFile(one, one.name), False) for one in found if "__MACOSX" not in one.parts]
 
 
 def _job_notes(timelines: Sequence[Timeline], steps: Sequence[Steps], waiting: Waiting | None) -> list[Note]:

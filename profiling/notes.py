@@ -60,6 +60,9 @@ class NoteCode(StrEnum):
 
 
 class RefusalCode(StrEnum):
+    NO_FILE = "no_file"
+    TOO_MANY_FILES = "too_many_files"
+    UPLOAD_TOO_LARGE = "upload_too_large"
     FILE_MISSING = "file_missing"
     EMPTY_FILE = "empty_file"
     EMPTY_AFTER_DECOMPRESSION = "empty_after_decompression"
@@ -125,10 +128,10 @@ class Note:
 class Refusal(Exception):
     """The one exception of all readers: the input cannot be answered, and why."""
 
-    def __init__(self, code: RefusalCode, **params: Parameter) -> None:
+    def __init__(self, code: RefusalCode, params: Mapping[str, Parameter] | None = None) -> None:
         super().__init__(code, params)
         self.code = code
-        self.params: Mapping[str, Parameter] = params
+        self.params: Mapping[str, Parameter] = params or {}
 
 
 def outcome_of(notes: Iterable[Note]) -> Outcome:

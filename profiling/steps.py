@@ -1,6 +1,7 @@
 """Which part of a capture is one step: markers of the profiler, carried over to the device."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: np.ndar
     inside = (timeline.launched_ns < last.end_ns) & linked
     close = max(last_open + last.duration_ns, int(timeline.end_ns[inside].max(initial=0)))
     borders = [opened for _, opened in kept] + [close]
-    return [Window(low, high) for low, high in zip(borders[:-1], borders[1:], strict=True)]
+    return [Window(low, high) for low, high in pairwise(borders)]
 
 
 def repetitions(timeline: Timeline) -> int | None:

@@ -39,7 +39,7 @@ class Collectives:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSide:
-    """Host events of the capture. ``operators`` counts framework operators, ``launches`` calls that put work on a GPU."""
+    """Host events of the capture: how many framework operators, and how many calls that put work on a GPU."""
 
     operators: int
     launches: int

@@ -89,7 +89,7 @@ class EventStream:
     def _counted(self, batch: Batch) -> Batch:
         self._events += len(batch.events)
         if self._events > self.limits.events:
-            raise Refusal(RefusalCode.TOO_MANY_EVENTS, limit=self.limits.events)
+            raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": self.limits.events})
         return batch
 
     # --- before the events ---------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class EventStream:
         if self._buffer[:1] == b"[":
             refuse_depth(self._buffer, self.limits)
         if self._buffer[:1] not in (b"{", b"]", b""):
-            raise Refusal(RefusalCode.NO_TRACE_EVENTS, keys="")
+            raise Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
 
     def _open_object(self) -> None:
         searched = 0
@@ -137,15 +137,15 @@ class EventStream:
             document = msgspec.json.decode(self._buffer)
         except (msgspec.DecodeError, RecursionError, ValueError) as error:
             if at_end:
-                return Refusal(RefusalCode.INVALID_JSON, detail=str(error)[:120])
-            return Refusal(RefusalCode.NO_TRACE_EVENTS, keys="")
+                return Refusal(RefusalCode.INVALID_JSON, {"detail": str(error)[:120]})
+            return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
         if "schema" in document and "nodes" in document:
-            return Refusal(RefusalCode.NOT_READ_YET, kind="PyTorch execution trace")
+            return Refusal(RefusalCode.NOT_READ_YET, {"kind": "PyTorch execution trace"})
         if "results" in document and "nccl_version" in document:
-            return Refusal(RefusalCode.NOT_READ_YET, kind="nccl-tests output")
+            return Refusal(RefusalCode.NOT_READ_YET, {"kind": "nccl-tests output"})
         if isinstance(document.get("traceEvents", []), list):
-            return Refusal(RefusalCode.NO_TRACE_EVENTS, keys=", ".join(list(document)[:8])[:80])
-        return Refusal(RefusalCode.NO_TRACE_EVENTS, keys="traceEvents (not a list)")
+            return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ", ".join(list(document)[:8])[:80]})
+        return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": "traceEvents (not a list)"})
 
     # --- the events ----------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class EventStream:
             return self._mended(borders[0]), False
         refuse_depth(self._buffer, self.limits)
         if len(self._buffer) > self.limits.event_bytes:
-            raise Refusal(RefusalCode.EVENT_TOO_LONG, limit=self.limits.event_bytes)
+            raise Refusal(RefusalCode.EVENT_TOO_LONG, {"limit": self.limits.event_bytes})
         return None, False
 
     def _borders(self) -> list[int]:
@@ -238,7 +238,7 @@ class EventStream:
             events = _events.decode(text)
         except RecursionError:
             refuse_depth(piece, self.limits)
-            raise Refusal(RefusalCode.INVALID_JSON, detail="nesting") from None
+            raise Refusal(RefusalCode.INVALID_JSON, {"detail": "nesting"}) from None
         except msgspec.DecodeError as error:
             return self._one_by_one(text[1:-1], trial, open_end, str(error))
         self.repairs += trial
@@ -258,7 +258,7 @@ class EventStream:
             parts.pop()
         lost = len(parts) - len(good)
         if lost > max(1, _BROKEN_SHARE * len(parts)):
-            raise Refusal(RefusalCode.INVALID_JSON, detail=detail[:120])
+            raise Refusal(RefusalCode.INVALID_JSON, {"detail": detail[:120]})
         self.repairs += trial
         self.repairs[NoteCode.EVENTS_UNREADABLE] += lost
         text = b"[" + b",".join(good) + b"]"
@@ -338,6 +338,6 @@ def refuse_depth(text: bytes, limits: Limits) -> None:
         if mark in (b"[", b"{"):
             depth += 1
             if depth > limits.depth:
-                raise Refusal(RefusalCode.TOO_DEEP, limit=limits.depth, byte=match.start())
+                raise Refusal(RefusalCode.TOO_DEEP, {"limit": limits.depth, "byte": match.start()})
         elif mark in (b"]", b"}"):
             depth -= 1

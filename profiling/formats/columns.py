@@ -2,6 +2,7 @@
 
 from array import array
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,26 +19,22 @@ def ints(code: str, values: "array[int]") -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(code)).copy() if len(values) else np.zeros(0, dtype=np.dtype(code))
 
 
-def _column(code: str) -> Any:
-    return field(default_factory=lambda: array(code))
-
-
 @dataclass(slots=True)
 class DeviceColumns:
     """Rows of device work in order of the file. ``process`` numbers the distinct process ids seen."""
 
     times: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
-    device: "array[int]" = _column("i")
-    stream: "array[int]" = _column("i")
-    process: "array[int]" = _column("i")
-    kind: "array[int]" = _column("b")
-    name: "array[int]" = _column("i")
-    correlation: "array[int]" = _column("q")
-    bytes: "array[int]" = _column("q")
-    collective_row: "array[int]" = _column("q")
-    collective_kind: "array[int]" = _column("b")
-    message: "array[int]" = _column("q")
-    group: "array[int]" = _column("i")
+    device: "array[int]" = field(default_factory=partial(array, "i"))
+    stream: "array[int]" = field(default_factory=partial(array, "i"))
+    process: "array[int]" = field(default_factory=partial(array, "i"))
+    kind: "array[int]" = field(default_factory=partial(array, "b"))
+    name: "array[int]" = field(default_factory=partial(array, "i"))
+    correlation: "array[int]" = field(default_factory=partial(array, "q"))
+    bytes: "array[int]" = field(default_factory=partial(array, "q"))
+    collective_row: "array[int]" = field(default_factory=partial(array, "q"))
+    collective_kind: "array[int]" = field(default_factory=partial(array, "b"))
+    message: "array[int]" = field(default_factory=partial(array, "q"))
+    group: "array[int]" = field(default_factory=partial(array, "i"))
     names: dict[str, int] = field(default_factory=dict)
     families: list[tuple[Family, CollectiveKind | None]] = field(default_factory=list)
     streams: dict[Any, int] = field(default_factory=dict)

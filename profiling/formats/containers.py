@@ -78,10 +78,10 @@ class Unpacked:
                 refuse_container(chunk)
             out += len(chunk)
             if out > limits.bytes_out:
-                raise Refusal(RefusalCode.TOO_MANY_BYTES, limit=limits.bytes_out)
+                raise Refusal(RefusalCode.TOO_MANY_BYTES, {"limit": limits.bytes_out})
             if out > limits.ratio_after and out > limits.ratio * self._done:
                 seen = out // self._done
-                raise Refusal(RefusalCode.DECOMPRESSION_RATIO, limit=limits.ratio, seen=seen, bytes=out)
+                raise Refusal(RefusalCode.DECOMPRESSION_RATIO, {"limit": limits.ratio, "seen": seen, "bytes": out})
             yield chunk
         if out == 0:
             raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION)
@@ -116,5 +116,5 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def refuse_container(head: bytes) -> None:
     """A second layer of compression is refused, not peeled."""
     if head.startswith(GZIP):
-        raise Refusal(RefusalCode.NESTED_COMPRESSION, limit=1)
+        raise Refusal(RefusalCode.NESTED_COMPRESSION, {"limit": 1})
     starts_with_magic(head)

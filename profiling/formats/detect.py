@@ -43,12 +43,12 @@ _LATER: tuple[tuple[bytes, str], ...] = (
 )
 
 _TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("DeepSpeed communication log", re.compile(r"Comm\. Op|comm op: ")),
     ("NCCL log", re.compile(r" NCCL (INFO|WARN) |NCCL version ")),
     ("nccl-tests output", re.compile(r"out-of-place|busbw")),
     ("nvidia-smi topology matrix", re.compile(r"^(\x1b\[4m)?\s*GPU0\b", re.MULTILINE)),
     ("dcgmi dmon output", re.compile(r"^#\s*Entity", re.MULTILINE)),
     ("nvidia-smi output", re.compile(r"^GPU 0: ", re.MULTILINE)),
-    ("DeepSpeed communication log", re.compile(r"Comm\. Op|comm op: ")),
     ("CSV table", re.compile(r"^[^\n,;]*([,;][^\n,;]*){2,}$", re.MULTILINE)),
 )
 
@@ -57,12 +57,12 @@ def starts_with_magic(head: bytes) -> None:
     """Refuse what is plainly another kind of file, by name."""
     for magic, kind in _LATER:
         if head.startswith(magic):
-            raise Refusal(RefusalCode.NOT_READ_YET, kind=kind)
+            raise Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
     if head[257:262] == b"ustar":
-        raise Refusal(RefusalCode.NOT_READ_YET, kind="tar archive")
+        raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "tar archive"})
     for magic, kind in _MAGIC:
         if head.startswith(magic):
-            raise Refusal(RefusalCode.UNKNOWN_BINARY, kind=kind, head=head[:16].hex(" "))
+            raise Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": kind, "head": head[:16].hex(" ")})
 
 
 def refuse_report_name(name: str) -> None:
@@ -70,7 +70,7 @@ def refuse_report_name(name: str) -> None:
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     for ending, command in _EXPORTS:
         if suffix == ending:
-            raise Refusal(RefusalCode.EXPORT_NEEDED, kind=ending, command=command)
+            raise Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": command})
 
 
 def refuse_not_json(head: bytes) -> None:
@@ -83,9 +83,9 @@ def refuse_not_json(head: bytes) -> None:
     sample = head[:65536]
     control = sum(byte < 9 or 13 < byte < 27 for byte in sample[:4096])
     if control > len(sample[:4096]) // 50:
-        raise Refusal(RefusalCode.UNKNOWN_BINARY, kind="unknown", head=head[:16].hex(" "))
+        raise Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": head[:16].hex(" ")})
     words = sample.decode("utf-8", errors="replace")
     for kind, pattern in _TEXTS:
         if pattern.search(words):
-            raise Refusal(RefusalCode.NOT_READ_YET, kind=kind)
+            raise Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
     raise Refusal(RefusalCode.TEXT_FILE)

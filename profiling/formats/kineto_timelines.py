@@ -1,4 +1,4 @@
-"""What a KinetoCollector gathered, as Timelines: split by rank, linked to launches, sorted, implausible rows clipped."""
+"""What a KinetoCollector gathered, as Timelines: by rank, linked to launches, sorted, implausible rows clipped."""
 
 import re
 from collections.abc import Mapping

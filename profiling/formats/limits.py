@@ -47,4 +47,4 @@ class Watch:
         if self.progress is not None:
             self.progress(done, total)
         if self._deadline is not None and self.clock is not None and self.clock() > self._deadline:
-            raise Refusal(RefusalCode.TOO_SLOW, limit=self.limits.seconds or 0, done=done, total=total)
+            raise Refusal(RefusalCode.TOO_SLOW, {"limit": self.limits.seconds or 0, "done": done, "total": total})

@@ -45,7 +45,7 @@ def read(
     limits = limits or Limits()
     name = name or path.name
     if not path.is_file():
-        raise Refusal(RefusalCode.FILE_MISSING, name=name)
+        raise Refusal(RefusalCode.FILE_MISSING, {"name": name})
     unpacked = Unpacked(path, Watch(limits=limits, progress=progress, clock=clock))
     if path.stat().st_size:
         refuse_report_name(name)
@@ -75,14 +75,14 @@ def _refuse_without_gpu_work(seen: KinetoCollector) -> None:
     if len(seen.device):
         return
     if seen.other_tool:
-        raise Refusal(RefusalCode.NOT_READ_YET, kind="JAX or TensorFlow trace")
+        raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
     if seen.events == 0:
         raise Refusal(RefusalCode.NO_EVENTS)
     if seen.events == seen.metadata_events:
         raise Refusal(RefusalCode.ONLY_METADATA)
     if seen.operators or seen.calls.parts:
-        raise Refusal(RefusalCode.NO_GPU_WORK, launches=seen.launches, kernels=0)
-    raise Refusal(RefusalCode.NOT_A_GPU_TRACE, events=seen.events)
+        raise Refusal(RefusalCode.NO_GPU_WORK, {"launches": seen.launches, "kernels": 0})
+    raise Refusal(RefusalCode.NOT_A_GPU_TRACE, {"events": seen.events})
 
 
 def _reading_notes(stream: EventStream, container_complete: bool) -> list[Note]:
