@@ -76,9 +76,7 @@ def _attention_rate(hardware: Hardware) -> Floats:
     return hardware.compute.peak_flops_per_s * hardware.compute.attention_utilisation
 
 
-def _kernel_s(
-    work: KernelWork, factors: dict[KernelClass, Floats], candidates: Candidates, speed: Speed
-) -> Floats:
+def _kernel_s(work: KernelWork, factors: dict[KernelClass, Floats], candidates: Candidates, speed: Speed) -> Floats:
     """Scaled time, never under what launching so many kernels takes nor under the roofs of the target."""
     hardware = candidates.hardware
     floor = min(work.busy_s, work.launches * constant("kernel_launch_floor_s"))
@@ -119,9 +117,7 @@ def _waiting_s(step: MeasuredStep) -> float:
     return min(step.waiting_s, sum(work.exposed_s for work in step.collectives))
 
 
-def _retimed_s(
-    work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed
-) -> Floats:
+def _retimed_s(work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed) -> Floats:
     """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size."""
     whole = work.group_size in (None, step.gpu_count)
     group = candidates.gpus if whole else np.full(len(candidates), work.group_size, dtype=np.int64)
@@ -129,9 +125,7 @@ def _retimed_s(
     return call_s(candidates, group, kind, np.full(len(candidates), size), speed)
 
 
-def _new_gradients(
-    workload: Workload, candidates: Candidates, speed: Speed, window_s: Floats
-) -> tuple[Floats, Floats]:
+def _new_gradients(workload: Workload, candidates: Candidates, speed: Speed, window_s: Floats) -> tuple[Floats, Floats]:
     parameters = parameter_count(workload)
     if workload.mode is Mode.INFERENCE or parameters is None:
         return np.zeros(len(candidates)), np.zeros(len(candidates))

@@ -77,9 +77,7 @@ def group_index(group: Ints) -> Ints:
     return np.searchsorted(np.array(GROUPS), np.maximum(group, GROUPS[0]))
 
 
-def time_s(
-    curves: Floats, server: Ints, group: Ints, kind: CollectiveKind, message_bytes: Floats
-) -> Floats:
+def time_s(curves: Floats, server: Ints, group: Ints, kind: CollectiveKind, message_bytes: Floats) -> Floats:
     """Seconds of one call, per row; ``curves`` ``[server, group, kind, size]``. Groups of one take none."""
     position = (np.log2(np.maximum(message_bytes, 1.0)) - _FIRST_EXPONENT) / _STEP
     inside = np.clip(position, 0.0, _SIZES - 1.0)

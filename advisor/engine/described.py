@@ -45,9 +45,7 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
     )
 
 
-def _host_s(
-    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, busy_s: Floats
-) -> Floats:
+def _host_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, busy_s: Floats) -> Floats:
     """What launching adds: the fourth-power mean of GPU and host time, less the GPU time."""
     groups = (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
     launching = groups * shape.layers * candidates.accumulation * constant("host_launch_s") / speed.host
@@ -89,9 +87,7 @@ def _data_exchange(
 def gradient_exchange(candidates: Candidates, size: Floats, speed: Speed, window_s: Floats) -> Exchange:
     """One all-reduce a step, under the backward pass of the last micro-batch; a tenth always shows."""
     reduce_s = data_call_s(candidates, CollectiveKind.ALL_REDUCE, size, speed)
-    share = np.where(
-        candidates.zero_stage > 0, constant("overlap_window_sharded"), constant("overlap_window")
-    )
+    share = np.where(candidates.zero_stage > 0, constant("overlap_window_sharded"), constant("overlap_window"))
     exposed_s = np.maximum(reduce_s - share * window_s, constant("overlap_least_exposed") * reduce_s)
     return Exchange(exposed_s=exposed_s, hidden_s=reduce_s - exposed_s)
 

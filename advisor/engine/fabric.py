@@ -72,9 +72,7 @@ def route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) -> Route
     return found or _host_route(accelerator, fabric, group)
 
 
-def _scale_up_route(
-    accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, scale_up: float
-) -> Route | None:
+def _scale_up_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, scale_up: float) -> Route | None:
     topology, domain = fabric.topology, fabric.domain_gpus
     if topology in _SWITCHED:
         return _by_law(accelerator, "nvswitch", group, scale_up)

@@ -77,8 +77,12 @@ class Hardware:
 
     def take(self, rows: Ints) -> Self:
         """The given rows, in the given order."""
+        return self.mixed(rows, rows, rows)
+
+    def mixed(self, compute: Ints, memory: Ints, link: Ints) -> Self:
+        """Rows put together from the compute of one server, the memory of another and the links of a third."""
         return replace(
-            self, compute=_take(self.compute, rows), memory=_take(self.memory, rows), link=_take(self.link, rows)
+            self, compute=_take(self.compute, compute), memory=_take(self.memory, memory), link=_take(self.link, link)
         )
 
 
@@ -122,9 +126,7 @@ def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: s
 def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute:
     laws = [gemm_law(accelerator) for accelerator in accelerators]
     peaks = [a.dense_flops_per_s[running_dtype(a, precision) or ""] for a in accelerators]
-    gains = [
-        constant("fp8_matmul_speedup") if precision == "fp8" and has_fp8(a) else 1.0 for a in accelerators
-    ]
+    gains = [constant("fp8_matmul_speedup") if precision == "fp8" and has_fp8(a) else 1.0 for a in accelerators]
     names = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
     return Compute(
         peak_flops_per_s=_column(peaks),

@@ -44,9 +44,7 @@ def matmul(
     arithmetic = 2 * m * n * k / rate * slowdown(hardware.compute, m, n, k)
     traffic = width * (m * n + n * k + m * k) / (hardware.memory.bytes_per_s * speed.memory)
     bound = arithmetic >= traffic
-    return Work(
-        compute_s=np.where(bound, arithmetic, 0.0) * passes, memory_s=np.where(bound, 0.0, traffic) * passes
-    )
+    return Work(compute_s=np.where(bound, arithmetic, 0.0) * passes, memory_s=np.where(bound, 0.0, traffic) * passes)
 
 
 def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
@@ -56,9 +54,7 @@ def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates,
         _attention(workload, shape, candidates, speed),
         _elementwise(workload, shape, candidates, speed),
     ]
-    return Work(
-        compute_s=sum(piece.compute_s for piece in pieces), memory_s=sum(piece.memory_s for piece in pieces)
-    )
+    return Work(compute_s=sum(piece.compute_s for piece in pieces), memory_s=sum(piece.memory_s for piece in pieces))
 
 
 def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:

@@ -36,8 +36,10 @@ def need_bytes(workload: Workload, candidates: Candidates) -> Floats:
     if workload.model is None:
         return np.full(len(candidates), np.nan)
     shape = counted(workload.model, workload.parameters)
-    work = _activation_bytes(workload, shape, candidates) if _trains(workload) else _serving_bytes(
-        workload, shape, candidates
+    work = (
+        _activation_bytes(workload, shape, candidates)
+        if _trains(workload)
+        else _serving_bytes(workload, shape, candidates)
     )
     return constant("fragmentation") * (_state_bytes(workload, shape, candidates) + work) + _library_bytes(candidates)
 

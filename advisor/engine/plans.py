@@ -39,7 +39,10 @@ class Plan:
     def label(self) -> str:
         """Short name, the same in every language: ``dp4 tp2 zero1 mb8 x2 rc``."""
         parts = [f"dp{self.dp}", f"tp{self.tp}" if self.tp > 1 else ""]
-        parts += [f"zero{self.zero_stage}" if self.zero_stage else "", f"mb{self.micro_batch}" if self.micro_batch else ""]
+        parts += [
+            f"zero{self.zero_stage}" if self.zero_stage else "",
+            f"mb{self.micro_batch}" if self.micro_batch else "",
+        ]
         parts += [f"x{self.accumulation}" if self.accumulation > 1 else "", "rc" if self.recompute else ""]
         return " ".join(part for part in parts if part)
 

@@ -124,17 +124,13 @@ def _gib(size: float | None) -> float:
     return round((size or 0.0) / 2**30, 1)
 
 
-def predict_all(
-    job: Job, systems: Sequence[System], counts: Sequence[Sequence[int]]
-) -> list[dict[int, Outcome]]:
+def predict_all(job: Job, systems: Sequence[System], counts: Sequence[Sequence[int]]) -> list[dict[int, Outcome]]:
     """For each system, by GPU count: the best plan that fits, or what is short. One vectorised evaluation.
 
     ``counts``: GPU counts wanted of each system. Counts without a legal plan are missing from the answer.
     """
     plans = {count: legal_plans(job.workload, count) for count in GPU_COUNTS}
-    groups = [
-        (place, count) for place, wanted in enumerate(counts) for count in wanted if plans.get(count)
-    ]
+    groups = [(place, count) for place, wanted in enumerate(counts) for count in wanted if plans.get(count)]
     found: list[dict[int, Outcome]] = [{} for _ in systems]
     if not groups:
         return found
@@ -145,9 +141,7 @@ def predict_all(
     return found
 
 
-def candidates_for(
-    job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]
-) -> Candidates:
+def candidates_for(job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
     """Rows for these plans on these systems; ``wanted``: (place in ``systems``, plans), in order."""
     return candidates_on(hardware(systems, job.workload.precision), wanted)
 
@@ -187,9 +181,7 @@ def best_rows(group: Ints, fits: Ints, need: Floats, time_per_sample: Floats) ->
     return order[first]
 
 
-def _predictions(
-    job: Job, systems: Sequence[System], rows: Candidates, need: Floats, fits: Ints
-) -> list[Prediction]:
+def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Floats, fits: Ints) -> list[Prediction]:
     parts = step_parts(job, rows)
     step_s = parts.step_s
     places = rows.hardware.link.server

@@ -16,16 +16,12 @@ _FIT_CODES = {
 }
 
 
-def notes_for(
-    job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit
-) -> tuple[Note, ...]:
+def notes_for(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit) -> tuple[Note, ...]:
     """The notes of one prediction, most important first."""
     return tuple(_notes(job, accelerator, fabric, gpus, fits))
 
 
-def _notes(
-    job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit
-) -> Iterator[Note]:
+def _notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit) -> Iterator[Note]:
     if fits in _FIT_CODES:
         yield Note(_FIT_CODES[fits])
     if gpus > 1:

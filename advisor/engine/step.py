@@ -50,9 +50,7 @@ def _likely_fabric(accelerator: AcceleratorSpec) -> FabricSpec:
     return FabricSpec(topology=TopologyClass.NVSWITCH_FULL if module else TopologyClass.PCIE_ROOT)
 
 
-def _message_bytes(
-    work: CollectiveWork, step: MeasuredStep, accelerator: AcceleratorSpec, fabric: FabricSpec
-) -> float:
+def _message_bytes(work: CollectiveWork, step: MeasuredStep, accelerator: AcceleratorSpec, fabric: FabricSpec) -> float:
     """As captured, else what the likely links move in the time that it took (waiting taken off)."""
     if work.message_bytes is not None:
         return work.message_bytes

@@ -1,0 +1,95 @@
+"""The sentence that belongs to each code of the engine, translatable."""
+
+from collections.abc import Mapping
+
+from django.utils.translation import gettext_lazy as _
+
+from advisor.engine.explain import EngineCode, Parameter, VerdictCode
+
+_Text = object
+
+SENTENCES: Mapping[EngineCode, _Text] = {
+    EngineCode.ACCELERATOR_UNKNOWN: _(
+        "The capture was made on “%(device)s”, which the catalog does not know, so it cannot be carried over to "
+        "other hardware. Choose the accelerator by hand or describe the job."
+    ),
+    EngineCode.ACCELERATOR_NOT_MEASURED: _(
+        "No published measurements of matrix products on %(accelerator)s: predicted from its data sheet, with a wide "
+        "range."
+    ),
+    EngineCode.BATCH_SMALLER_THAN_GPUS: _("The batch of one step is smaller than the number of GPUs."),
+    EngineCode.CAPTURE_HAS_SUBGROUPS: _(
+        "The captured ranks exchange in groups smaller than the job (tensor or pipeline parallel), so only the "
+        "captured count of %(gpus)s GPUs is predicted. Describe the model to compare other partitionings."
+    ),
+    EngineCode.COLLECTIVE_BYTES_ESTIMATED: _(
+        "The capture has no message sizes: they were inferred from the time the exchanges took, so the range is wide."
+    ),
+    EngineCode.DOES_NOT_FIT: _("This plan does not fit into the memory of the GPU."),
+    EngineCode.DTYPE_FALLBACK: _("The accelerator has no %(wanted)s: predicted with %(used)s."),
+    EngineCode.FABRIC_ASSUMED: _(
+        "Whether the GPUs of this server may copy to each other over PCIe is not known; the range covers both."
+    ),
+    EngineCode.FABRIC_UNKNOWN: _(
+        "How the GPUs of this server are joined is not known; the range covers everything from PCIe without peer "
+        "copies to the accelerator's own links."
+    ),
+    EngineCode.GRADIENT_SIZE_UNKNOWN: _(
+        "The capture shows no exchange and the number of parameters is not known, so only one GPU is predicted. Give "
+        "the number of parameters to compare several GPUs."
+    ),
+    EngineCode.MEMORY_TIGHT: _("Memory will be tight: the plan may or may not fit."),
+    EngineCode.MEMORY_UNKNOWN: _("How much memory the job needs is not known; whether it fits was not checked."),
+    EngineCode.NO_CLEAR_WINNER: _(
+        "No clear winner: %(count)s further offers lie within the range of the comparison with the first."
+    ),
+    EngineCode.NO_LEGAL_PLAN: _("The job cannot be divided over the GPUs asked for."),
+    EngineCode.NO_OFFERS: _("No offer is left to compare."),
+    EngineCode.NO_RATE_FOR_PRECISION: _("No %(precision)s rate is known for some accelerators; they are left out."),
+    EngineCode.NOTHING_FITS: _("No plan fits on %(gpus)s GPUs; the leanest is %(short_gib)s GiB short."),
+    EngineCode.OFFERS_DO_NOT_FIT: _(
+        "%(count)s offers are left out because the job does not fit into their memory; the nearest is %(least_gib)s "
+        "GiB short on each GPU."
+    ),
+    EngineCode.OFFERS_IN_OTHER_CURRENCY: _(
+        "%(count)s offers are in another currency (%(currencies)s): listed, not ranked."
+    ),
+    EngineCode.OFFERS_TOO_OLD: _("%(count)s offers are left out because they were seen over %(days)s days ago."),
+    EngineCode.STEPS_ASSUMED: _("Cost and time are for %(steps)s steps, as no amount of work was given."),
+    EngineCode.WEAK_SCALING: _(
+        "With more GPUs each keeps the batch of the capture, so a step works through more samples."
+    ),
+    EngineCode.WHOLE_SERVER_PAID: _(
+        "Some servers finish sooner on fewer GPUs than they have; the whole server is paid for."
+    ),
+}
+
+VERDICTS: Mapping[VerdictCode, _Text] = {
+    VerdictCode.WORTH_IT: _(
+        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe; today's market asks "
+        "%(market_percent)+d %%. Worth it."
+    ),
+    VerdictCode.NOT_WORTH_IT: _(
+        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe; today's market asks "
+        "%(market_percent)+d %%. Not worth it."
+    ),
+    VerdictCode.NO_CLEAR_WINNER: _(
+        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe (%(low_percent)+d to "
+        "%(high_percent)+d %%); today's market asks %(market_percent)+d %%. No clear winner."
+    ),
+    VerdictCode.NO_GAIN: _("For this job NVLink brings nothing over PCIe."),
+    VerdictCode.NO_MARKET: _(
+        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe; no offers to compare with today."
+    ),
+    VerdictCode.NO_PAIR: _("No accelerator of the catalog that fits this job is offered both with NVLink and on PCIe."),
+}
+
+
+def sentence(code: EngineCode | str, params: Mapping[str, Parameter]) -> str:
+    """The sentence of a note or refusal, in the active language."""
+    return str(SENTENCES[EngineCode(code)]) % dict(params)
+
+
+def verdict_sentence(code: VerdictCode | str, params: Mapping[str, Parameter | None]) -> str:
+    """The sentence on top, in the active language."""
+    return str(VERDICTS[VerdictCode(code)]) % dict(params)
