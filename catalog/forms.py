@@ -56,7 +56,12 @@ class UnitField(forms.FloatField):
         return round(base) if self.unit.whole else base
 
     def has_changed(self, initial: object, data: object) -> bool:
-        return super().has_changed(self.prepare_value(initial), data) if not self.disabled else False
+        if self.disabled:
+            return False
+        try:
+            return self.to_python(self.prepare_value(initial)) != self.to_python(data)
+        except forms.ValidationError:
+            return True
 
     @classmethod
     def of(cls, column: models.Field, unit: Unit) -> "UnitField":

@@ -192,7 +192,9 @@ def _host_link(row: "Fabric") -> str | None:
         "right": f"{payload / 1e9:g}",
     }
     if _near(typed / payload, 2):
-        sentence = _("%(typed)s GB/s is both directions together: PCIe %(generation)s x%(lanes)s is %(right)s one way.")
+        sentence = _(
+            "%(typed)s GB/s is both directions together: PCIe %(generation)s x%(lanes)s is %(right)s GB/s one way."
+        )
         return sentence % names
     return (
         _(

@@ -114,4 +114,4 @@ def test_the_command_loads_the_shipped_files_and_says_so(capsys):
         status="live",
         observed_on="2026-07-20",
         pricing_model="on_demand",
-    ).price_per_hour == Decimal("21.957642")
+    ).price_per_hour == Decimal("21.9576")

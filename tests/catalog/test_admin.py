@@ -1,0 +1,214 @@
+"""What an editor sees and does in the admin."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from catalog.loading import load_catalog
+from catalog.models import Accelerator, CatalogRevision, Fabric, Offer, Provider, Server
+from catalog.selectors import current_revision
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.catalog.urls"), pytest.mark.usefixtures("shipped")]
+
+TABLES = ("accelerator", "provider", "server", "fabric", "offer")
+
+
+@pytest.fixture
+def editor(client: Client) -> Client:
+    """A staff member with the five tables' permissions, not a superuser."""
+    user = User.objects.create_user("editor", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(content_type__app_label="catalog"))
+    client.force_login(user)
+    return client
+
+
+def page(row, action="change"):
+    return reverse(f"admin:catalog_{row._meta.model_name}_{action}", args=[row.pk])
+
+
+def filled(client: Client, url: str, **changes: str) -> dict[str, str]:
+    """The data a browser would send back from a form page, with some fields typed over."""
+    context = client.get(url).context
+    forms = [context["adminform"].form]
+    for inline in context["inline_admin_formsets"]:
+        forms += [inline.formset.management_form, *inline.formset.forms]
+    data = {}
+    for form in forms:
+        for field in form:
+            value = field.value()
+            data[field.html_name] = "" if value is None else value
+    data = {name: value for name, value in data.items() if value is not False}
+    assert changes.keys() <= {field.html_name for form in forms for field in form}
+    return data | changes
+
+
+def sentences(response) -> str:
+    context = response.context
+    errors = [context["adminform"].form.errors, *(inline.formset.errors for inline in context["inline_admin_formsets"])]
+    return " ".join(str(error) for error in errors)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_lists_search_and_filter_in_few_queries(editor, table, django_assert_max_num_queries):
+    url = reverse(f"admin:catalog_{table}_changelist")
+    with django_assert_max_num_queries(20):
+        assert editor.get(url).status_code == 200
+    found = editor.get(url, {"q": "aws" if table != "accelerator" else "h100"})
+    everything = editor.get(url)
+    assert 0 < found.context["cl"].result_count < everything.context["cl"].queryset.count()
+    assert everything.context["cl"].has_filters
+
+
+@pytest.mark.parametrize("model", [Accelerator, Provider, Server, Fabric, Offer])
+def test_history_pages_open(editor, model):
+    response = editor.get(page(model.objects.first(), "history"))
+    assert response.status_code == 200
+    assert "shipped files" in response.content.decode()
+
+
+def test_saving_records_who_marks_the_row_and_gives_a_new_revision(editor):
+    row, before = Accelerator.objects.get(key="h100-sxm5-80"), current_revision()
+    response = editor.post(page(row), filled(editor, page(row), tdp_w="690"))
+    assert response.status_code == 302
+    row.refresh_from_db()
+    assert (row.tdp_w, row.edited) == (690, True)
+    assert current_revision() == before + 1
+    assert CatalogRevision.objects.first().user.username == "editor"
+    newest = row.history.first()
+    assert (newest.tdp_w, newest.history_user.username, newest.prev_record.tdp_w) == (690, "editor", 700)
+
+
+def test_an_edited_value_outlives_the_next_loading(editor):
+    row = Accelerator.objects.get(key="h100-sxm5-80")
+    editor.post(page(row), filled(editor, page(row), tdp_w="690"))
+    Accelerator.objects.filter(pk=row.pk).update(file_hash="of an older file")
+    report = load_catalog()
+    row.refresh_from_db()
+    assert row.tdp_w == 690
+    assert report.tables["accelerators"].kept == 1
+
+
+@pytest.mark.parametrize("model", [Accelerator, Provider, Server, Fabric, Offer])
+def test_saving_without_a_change_changes_nothing(editor, model):
+    for row in (model.objects.order_by("pk").first(), model.objects.order_by("pk").last()):
+        before = current_revision(), row.history.count()
+        response = editor.post(page(row), filled(editor, page(row)))
+        assert response.status_code == 302, sentences(response)
+        row.refresh_from_db()
+        assert not row.edited
+        assert before == (current_revision(), row.history.count())
+
+
+def test_bandwidths_are_typed_in_gb_per_second(editor):
+    row = Fabric.objects.get(server__sku="p4d.24xlarge")
+    data = filled(editor, page(row))
+    assert (data["bandwidth_bytes_per_s"], data["network_bandwidth_bytes_per_s"]) == ("300", "400")
+    editor.post(page(row), data | {"network_bandwidth_bytes_per_s": "800"})
+    row.refresh_from_db()
+    assert row.network_bandwidth_bytes_per_s == 100e9
+    assert row.bandwidth_bytes_per_s == 300e9
+
+
+def test_the_fabric_is_edited_inside_its_server(editor):
+    server, before = Server.objects.get(sku="g5.12xlarge"), current_revision()
+    typed = {"fabric-0-pcie_lanes": "16", "fabric-0-pcie_bandwidth_bytes_per_s": "31.5"}
+    response = editor.post(page(server), filled(editor, page(server), **typed))
+    assert response.status_code == 302, sentences(response)
+    fabric = Fabric.objects.get(server=server)
+    assert (fabric.pcie_lanes, fabric.pcie_bandwidth_bytes_per_s, fabric.edited) == (16, 31.5e9, True)
+    assert not Server.objects.get(pk=server.pk).edited
+    assert current_revision() == before + 1
+
+
+@pytest.mark.parametrize(
+    ("sku", "typed", "says"),
+    [
+        ("p6-b200.48xlarge", {"fabric-0-bandwidth_bytes_per_s": "1800000"}, "a thousand times too much"),
+        ("p6-b200.48xlarge", {"fabric-0-bandwidth_bytes_per_s": "32400"}, "not per link"),
+        ("p6-b200.48xlarge", {"fabric-0-bandwidth_bytes_per_s": "1800"}, "Enter one direction: 900 GB/s"),
+        ("ct5lp-hightpu-8t (v5e)", {"fabric-0-topology": "nvswitch-full"}, "its links are ICI"),
+        ("g5.12xlarge", {"fabric-0-topology": "nvlink-direct"}, "A10G has no NVLink"),
+    ],
+)
+def test_wrong_claims_about_links_are_caught_in_words(editor, sku, typed, says):
+    server, before = Server.objects.get(sku=sku), current_revision()
+    response = editor.post(page(server), filled(editor, page(server), **typed))
+    assert response.status_code == 200
+    assert says in sentences(response)
+    assert current_revision() == before
+
+
+def test_a_sparse_peak_is_caught_in_words(editor):
+    row = Accelerator.objects.get(key="h100-sxm5-80")
+    response = editor.post(page(row), filled(editor, page(row), dense_bf16_flops_per_s="1978.9"))
+    assert "enter half: 989.45" in sentences(response)
+    row.refresh_from_db()
+    assert row.dense_bf16_flops_per_s == 989.4e12
+
+
+def test_a_price_per_accelerator_is_caught_in_words(editor):
+    on_demand = Offer.objects.get(server__sku="p4d.24xlarge", region="us-east-1", status="live")
+    data = filled(editor, page(on_demand)) | {
+        "pricing_model": "spot",
+        "price_per_hour": str(on_demand.price_per_hour / 8),
+        "source": "typed by hand",
+    }
+    response = editor.post(reverse("admin:catalog_offer_add"), data)
+    assert "looks like the price of one accelerator" in sentences(response)
+
+
+def test_a_new_server_with_its_fabric_can_be_added(editor):
+    card, provider = Accelerator.objects.get(key="l40s"), Provider.objects.get(key="aws")
+    url, before = reverse("admin:catalog_server_add"), current_revision()
+    server = {"provider": provider.pk, "sku": "g9.big", "accelerator": card.pk, "gpu_count": "4"}
+    both = {"source": "the provider's page", "source_licence": "facts-only", "confidence": "low"}
+    fabric = {f"fabric-0-{name}": value for name, value in {"topology": "pcie-root", **both}.items()}
+    response = editor.post(url, filled(editor, url, **server, **both, **fabric))
+    assert response.status_code == 302, sentences(response)
+    assert Server.objects.get(sku="g9.big").fabric.topology == "pcie-root"
+    assert Server.objects.get(sku="g9.big").edited
+    assert current_revision() == before + 1
+
+
+def test_an_older_version_can_be_brought_back(editor):
+    row = Accelerator.objects.get(key="h100-sxm5-80")
+    editor.post(page(row), filled(editor, page(row), tdp_w="690"))
+    first = row.history.order_by("history_id").first()
+    url = reverse("admin:catalog_accelerator_simple_history", args=[row.pk, first.pk])
+    context = editor.get(url).context
+    data = {field.html_name: field.value() for field in context["adminform"].form if field.value() not in (None, False)}
+    assert editor.post(url, data).status_code == 302
+    row.refresh_from_db()
+    assert (row.tdp_w, row.edited) == (700, True)
+    assert [old.tdp_w for old in row.history.all()] == [700, 690, 700]
+
+
+def test_shipped_rows_are_not_deleted_and_own_rows_are(editor):
+    shipped_row = Provider.objects.get(key="aws")
+    own = Provider.objects.create(key="ours", name="Ours", source="us", source_licence="facts-only", edited=True)
+    before = current_revision()
+    assert editor.post(page(shipped_row, "delete"), {"post": "yes"}).status_code == 403
+    assert editor.post(page(own, "delete"), {"post": "yes"}).status_code == 302
+    assert list(Provider.objects.filter(key__in=["aws", "ours"])) == [shipped_row]
+    assert current_revision() == before + 1
+
+
+def test_natural_keys_do_not_change(editor):
+    server = Server.objects.get(sku="p4d.24xlarge")
+    data = filled(editor, page(server)) | {"sku": "renamed", "gpu_count": "8"}
+    editor.post(page(server), data)
+    server.refresh_from_db()
+    assert server.sku == "p4d.24xlarge"
+
+
+def test_a_viewer_may_look_and_not_touch(client):
+    user = User.objects.create_user("viewer", password="x", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_accelerator"))
+    client.force_login(user)
+    row = Accelerator.objects.get(key="h100-sxm5-80")
+    assert client.get(page(row)).status_code == 200
+    assert client.post(page(row), {"tdp_w": "1"}).status_code == 403
+    assert client.get(reverse("admin:catalog_offer_changelist")).status_code == 403
+    row.refresh_from_db()
+    assert row.tdp_w == 700
