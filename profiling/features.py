@@ -42,6 +42,7 @@ class Features:
     mean_kernel_s           mean duration of a computing kernel in seconds
     kernels_per_s           computing kernels over window length, per device
     unclassified_share      duration of kernels whose name no rule knows over duration of all computing kernels
+    kernels                 computing kernels in the window, over all ranks: how much there is to judge by
     gpus                    devices in the job: its world size where known, else the devices seen
     """
 
@@ -60,6 +61,7 @@ class Features:
     mean_kernel_s: float | None
     kernels_per_s: float | None
     unclassified_share: float | None
+    kernels: int
     gpus: int
 
 
@@ -100,6 +102,7 @@ def features(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: 
         mean_kernel_s=_ratio(sum(one.kernel_ns for one in sums) / 1e9, kernels),
         kernels_per_s=_ratio(kernels * 1e9, total),
         unclassified_share=_ratio(sum(one.unclassified_ns for one in sums), sum(one.kernel_ns for one in sums)),
+        kernels=kernels,
         gpus=gpu_count(timelines),
     )
 

@@ -47,14 +47,34 @@ def matmul(
     return Work(compute_s=np.where(bound, arithmetic, 0.0) * passes, memory_s=np.where(bound, 0.0, traffic) * passes)
 
 
-def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """Work of one micro-batch by kind of kernel."""
+
+    products: Work
+    attention: Work
+    elementwise: Work
+
+    @property
+    def total(self) -> Work:
+        return Work(
+            compute_s=self.products.compute_s + self.attention.compute_s + self.elementwise.compute_s,
+            memory_s=self.products.memory_s + self.attention.memory_s + self.elementwise.memory_s,
+        )
+
+
+def micro_batch_pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
     """One micro-batch through all layers: forward, and in training backward (and forward again if recomputed)."""
-    pieces = [
-        _products(workload, shape, candidates, speed),
-        _attention(workload, shape, candidates, speed),
-        _elementwise(workload, shape, candidates, speed),
-    ]
-    return Work(compute_s=sum(piece.compute_s for piece in pieces), memory_s=sum(piece.memory_s for piece in pieces))
+    return Pieces(
+        products=_products(workload, shape, candidates, speed),
+        attention=_attention(workload, shape, candidates, speed),
+        elementwise=_elementwise(workload, shape, candidates, speed),
+    )
+
+
+def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """The pieces together."""
+    return micro_batch_pieces(workload, shape, candidates, speed).total
 
 
 def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
