@@ -1,7 +1,7 @@
 """What is evaluated in one go: rows of (server, plan), as arrays."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -22,7 +22,6 @@ class Candidates:
     tp: Ints
     zero_stage: Ints
     micro_batch: Floats
-    accumulation: Floats
     recompute: Floats
 
     def __len__(self) -> int:
@@ -47,13 +46,20 @@ class Candidates:
             tp=whole("tp"),
             zero_stage=whole("zero_stage"),
             micro_batch=whole("micro_batch").astype(np.float64),
-            accumulation=whole("accumulation").astype(np.float64),
             recompute=whole("recompute").astype(np.float64),
         )
 
     def take(self, rows: Ints) -> Self:
         """The given rows, in the given order."""
         return self.of(self.hardware.take(rows), self.plans, self.which[rows])
+
+    def passing(self, micro_batch: float) -> Self:
+        """The same rows, each with this many samples per rank and pass."""
+        return replace(self, micro_batch=np.full(len(self), micro_batch))
+
+    def undivided(self) -> Self:
+        """The same rows without tensor parallelism."""
+        return replace(self, tp=np.ones_like(self.tp))
 
     def plan(self, row: int) -> Plan:
         return self.plans[self.which[row]]

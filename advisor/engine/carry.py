@@ -12,9 +12,10 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.described import call_s, gradient_exchange
+from advisor.engine.described import call_s, data_call_s, gradient_exchange, tensor_exchange_s
 from advisor.engine.hardware import Hardware
-from advisor.engine.shapes import bytes_per_value, parameter_count
+from advisor.engine.kernels import Work, micro_batch_work
+from advisor.engine.shapes import bytes_per_value, counted, parameter_count
 from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
 
 _LARGE_SIDE = 4096
@@ -34,20 +35,41 @@ def carried_parts(workload: Workload, captured: Captured, candidates: Candidates
     """One step of a traced job on each candidate, by parts."""
     step = captured.step
     factors = _class_factors(captured.source, candidates, speed)
-    times = {work.kernel_class: _kernel_s(work, factors, candidates, speed) for work in step.kernels}
     zero = np.zeros(len(candidates))
-    compute_s = times.get(KernelClass.MATMUL, zero) + times.get(KernelClass.ATTENTION, zero)
-    memory_s = times.get(KernelClass.MEMORY, zero) + times.get(KernelClass.OTHER, zero)
-    kernel_s = compute_s + memory_s
-    exposed_s, hidden_s = _communication(workload, captured, candidates, speed, kernel_s)
+    times = dict.fromkeys(KernelClass, zero)
+    for work in step.kernels:
+        times[work.kernel_class] = times[work.kernel_class] + _kernel_s(work, factors, candidates, speed)
+    divided, tensor_s = _divided(workload, step, candidates, speed)
+    compute_s = divided.compute_s * (times[KernelClass.MATMUL] + times[KernelClass.ATTENTION])
+    memory_s = divided.memory_s * (times[KernelClass.MEMORY] + times[KernelClass.OTHER])
+    exposed_s, hidden_s = _communication(workload, captured, candidates, speed, compute_s + memory_s)
     return Parts(
         compute_s=compute_s,
         memory_s=memory_s,
-        copy_s=times.get(KernelClass.COPY, zero),
-        communication_exposed_s=exposed_s,
+        copy_s=times[KernelClass.COPY],
+        communication_exposed_s=exposed_s + tensor_s,
         communication_hidden_s=hidden_s,
         host_s=zero + step.idle_s / speed.host,
     )
+
+
+def _divided(workload: Workload, step: MeasuredStep, candidates: Candidates, speed: Speed) -> tuple[Work, Floats]:
+    """What tensor parallelism leaves of compute and memory time (factors), and the exchange that it adds.
+
+    Both come from the description: the capture was not divided so.
+    """
+    ones = np.ones(len(candidates))
+    if workload.model is None or not (candidates.tp > 1).any():
+        return Work(compute_s=ones, memory_s=ones), 0 * ones
+    shape = counted(workload.model, workload.parameters)
+    rows = candidates.passing(workload.batch_per_step / step.gpu_count)
+    parts = micro_batch_work(workload, shape, rows, speed)
+    whole = micro_batch_work(workload, shape, rows.undivided(), speed)
+    factors = Work(
+        compute_s=parts.compute_s / whole.compute_s,
+        memory_s=np.minimum(parts.memory_s / whole.memory_s, 1.0),
+    )
+    return factors, tensor_exchange_s(workload, shape, rows, speed)
 
 
 def _class_factors(source: Hardware, candidates: Candidates, speed: Speed) -> dict[KernelClass, Floats]:
@@ -119,9 +141,10 @@ def _waiting_s(step: MeasuredStep) -> float:
 
 def _retimed_s(work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed) -> Floats:
     """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size."""
-    whole = work.group_size in (None, step.gpu_count)
-    group = candidates.gpus if whole else np.full(len(candidates), work.group_size, dtype=np.int64)
     kind = CollectiveKind.ALL_REDUCE if work.kind is CollectiveKind.UNKNOWN else work.kind
+    if work.group_size in (None, step.gpu_count):
+        return data_call_s(candidates, kind, size / candidates.tp, speed)
+    group = np.full(len(candidates), work.group_size, dtype=np.int64)
     return call_s(candidates, group, kind, np.full(len(candidates), size), speed)
 
 
@@ -129,6 +152,6 @@ def _new_gradients(workload: Workload, candidates: Candidates, speed: Speed, win
     parameters = parameter_count(workload)
     if workload.mode is Mode.INFERENCE or parameters is None:
         return np.zeros(len(candidates)), np.zeros(len(candidates))
-    size = np.full(len(candidates), parameters * bytes_per_value(workload.precision))
+    size = parameters * bytes_per_value(workload.precision) / candidates.tp
     found = gradient_exchange(candidates, size, speed, window_s)
     return found.exposed_s, found.hidden_s

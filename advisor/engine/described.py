@@ -29,7 +29,7 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
     shape = counted(workload.model, workload.parameters)
     micro = micro_batch_work(workload, shape, candidates, speed)
     tensor_s = tensor_exchange_s(workload, shape, candidates, speed)
-    passes = candidates.accumulation
+    passes = passes_per_step(workload, candidates)
     busy_s = passes * (micro.total_s + tensor_s)
     host_s = _host_s(workload, shape, candidates, speed, busy_s)
     window_s = (busy_s + host_s) / passes
@@ -45,10 +45,17 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
     )
 
 
+def passes_per_step(workload: Workload, candidates: Candidates) -> Floats:
+    """Micro-batches a rank works through in a step; a fraction where the last one is not full."""
+    return np.maximum(workload.batch_per_step / (candidates.dp * candidates.micro_batch), 1.0)
+
+
 def _host_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, busy_s: Floats) -> Floats:
     """What launching adds: the fourth-power mean of GPU and host time, less the GPU time."""
     groups = (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
-    launching = groups * shape.layers * candidates.accumulation * constant("host_launch_s") / speed.host
+    launching = (
+        groups * shape.layers * np.ceil(passes_per_step(workload, candidates)) * constant("host_launch_s") / speed.host
+    )
     return (busy_s**_FLOOR_POWER + launching**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - busy_s
 
 
@@ -76,7 +83,7 @@ def _data_exchange(
     replicated = gradient_exchange(candidates, size, speed, window_s)
     if not (candidates.zero_stage == 3).any():
         return replicated
-    sharded = _sharded_exchange(candidates, size, speed, window_s)
+    sharded = _sharded_exchange(candidates, size, speed, window_s, passes_per_step(workload, candidates))
     fully = candidates.zero_stage == 3
     return Exchange(
         exposed_s=np.where(fully, sharded.exposed_s, replicated.exposed_s),
@@ -92,15 +99,15 @@ def gradient_exchange(candidates: Candidates, size: Floats, speed: Speed, window
     return Exchange(exposed_s=exposed_s, hidden_s=reduce_s - exposed_s)
 
 
-def _sharded_exchange(candidates: Candidates, size: Floats, speed: Speed, window_s: Floats) -> Exchange:
+def _sharded_exchange(candidates: Candidates, size: Floats, speed: Speed, window_s: Floats, passes: Floats) -> Exchange:
     """Weights gathered forward and backward, gradients scattered, every micro-batch; prefetched."""
     gather_s = data_call_s(candidates, CollectiveKind.ALL_GATHER, size, speed)
     scatter_s = data_call_s(candidates, CollectiveKind.REDUCE_SCATTER, size, speed)
     total_s = 2 * gather_s + scatter_s
     exposed_s = np.maximum(total_s - window_s, 0.0) + constant("contention") * np.minimum(total_s, window_s)
     return Exchange(
-        exposed_s=candidates.accumulation * exposed_s,
-        hidden_s=candidates.accumulation * (total_s - exposed_s),
+        exposed_s=passes * exposed_s,
+        hidden_s=passes * (total_s - exposed_s),
     )
 
 

@@ -12,7 +12,6 @@ class EngineCode(StrEnum):
 
     ACCELERATOR_UNKNOWN = "accelerator_unknown"
     ACCELERATOR_NOT_MEASURED = "accelerator_not_measured"
-    BATCH_SMALLER_THAN_GPUS = "batch_smaller_than_gpus"
     CAPTURE_HAS_SUBGROUPS = "capture_has_subgroups"
     COLLECTIVE_BYTES_ESTIMATED = "collective_bytes_estimated"
     DOES_NOT_FIT = "does_not_fit"

@@ -28,20 +28,27 @@ class Fit(StrEnum):
 def need_bytes(workload: Workload, candidates: Candidates) -> Floats:
     """Bytes per GPU; NaN where neither a measured peak nor a shape is there.
 
-    A measured peak counts for a plan that does on each GPU what the capture did.
+    A measured peak counts for every plan that does on each GPU what the capture did; tensor parallelism divides it as
+    the formula says.
     """
-    if workload.measured is not None:
-        peak = workload.peak_memory_bytes
-        return np.full(len(candidates), np.nan if peak is None else peak)
+    if workload.measured is None:
+        return _formula(workload, candidates)
+    if workload.peak_memory_bytes is None:
+        return np.full(len(candidates), np.nan)
+    need = np.full(len(candidates), workload.peak_memory_bytes)
+    if workload.model is None or not (candidates.tp > 1).any():
+        return need
+    rows = candidates.passing(workload.batch_per_step / workload.measured.gpu_count)
+    return need * _formula(workload, rows) / _formula(workload, rows.undivided())
+
+
+def _formula(workload: Workload, candidates: Candidates) -> Floats:
     if workload.model is None:
         return np.full(len(candidates), np.nan)
     shape = counted(workload.model, workload.parameters)
-    work = (
-        _activation_bytes(workload, shape, candidates)
-        if _trains(workload)
-        else _serving_bytes(workload, shape, candidates)
-    )
-    return constant("fragmentation") * (_state_bytes(workload, shape, candidates) + work) + _library_bytes(candidates)
+    work = _activation_bytes if _trains(workload) else _serving_bytes
+    used = _state_bytes(workload, shape, candidates) + work(workload, shape, candidates)
+    return constant("fragmentation") * used + _library_bytes(candidates)
 
 
 FITS_IN_ORDER = (Fit.FITS, Fit.TIGHT, Fit.UNKNOWN, Fit.DOES_NOT_FIT)

@@ -114,14 +114,17 @@ def _recompute(workload: Workload) -> Iterable[bool]:
 
 
 def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iterator[Plan]:
-    if gpus == measured.gpu_count or can_resize(workload, measured, gpus):
-        yield Plan(dp=gpus)
-
-
-def can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:
-    """Whether the capture says what the job would exchange on another number of GPUs."""
     if has_subgroups(measured):
-        return False
+        if gpus == measured.gpu_count:
+            yield Plan(dp=gpus)
+        return
+    if gpus == measured.gpu_count or _can_resize(workload, measured, gpus):
+        for tp in _tensor_degrees(workload, gpus):
+            yield Plan(dp=gpus // tp, tp=tp)
+
+
+def _can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:
+    """Whether the capture or the description says what another number of GPUs would exchange."""
     if gpus == 1 or measured.collectives or workload.mode is Mode.INFERENCE:
         return True
     return workload.parameters is not None or workload.model is not None
@@ -130,6 +133,6 @@ def can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:
 def has_subgroups(measured: MeasuredStep) -> bool:
     """Whether the captured ranks talked in groups smaller than the job (tensor or pipeline parallel)."""
     return any(
-        work.kind is CollectiveKind.SEND_RECV or work.group_size not in (None, measured.gpu_count)
+        work.kind is CollectiveKind.SEND_RECV or work.group_size not in (None, 1, measured.gpu_count)
         for work in measured.collectives
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import exp, hypot, log
+from math import exp, hypot
 
 from advisor.engine.cost import Objective, Priced
 from advisor.engine.intervals import ratio_halfwidth
@@ -66,23 +66,24 @@ def _dominated(offers: Sequence[Priced]) -> frozenset[str]:
 
 
 def _ties(first: Priced, other: Priced, objective: Objective) -> bool:
-    ratio = log(other.time_to_finish_s / first.time_to_finish_s)
+    """Whether the other may be as good as the first, by the range of their ratio."""
+    ratio = other.time_to_finish_s / first.time_to_finish_s
     if objective is not Objective.TIME:
-        ratio = float((other.cost_to_finish / first.cost_to_finish).ln()) if first.cost_to_finish else 0.0
-    return ratio < paired_halfwidth(first.prediction, other.prediction, first, other)
+        ratio = float(other.cost_to_finish / first.cost_to_finish) if first.cost_to_finish else 1.0
+    same_machine = first.offer.server.fabric == other.offer.server.fabric
+    low, _ = paired_range(first.prediction, other.prediction, same_machine=same_machine)
+    return ratio * low < 1
 
 
-def paired_halfwidth(
-    one: Prediction, other: Prediction, one_offer: Priced | None = None, other_offer: Priced | None = None
-) -> float:
-    """ln half-width of the ratio of two predictions of the same job: what they share cancels."""
+def paired_range(one: Prediction, other: Prediction, *, same_machine: bool = False) -> tuple[float, float]:
+    """80 % range of T_other / T_one over its middle, for the same job: what both get wrong alike cancels.
+
+    ``same_machine``: their fabrics are equal; with the same accelerator nothing is left to differ.
+    """
     same = one.accelerator_key == other.accelerator_key
-    if same and one_offer and other_offer and one_offer.offer.server.fabric == other_offer.offer.server.fabric:
-        return 0.0
+    if same and same_machine:
+        return 1.0, 1.0
     shared = ratio_halfwidth(same, one.evidence, other.evidence)
-    links = hypot(max(one.link_low, one.link_high), max(other.link_low, other.link_high))
-    return hypot(shared, links)
-
-
-def ratio_range(ratio: float, halfwidth: float) -> tuple[float, float]:
-    return ratio * exp(-halfwidth), ratio * exp(halfwidth)
+    low = hypot(shared, other.link_low, one.link_high)
+    high = hypot(shared, other.link_high, one.link_low)
+    return exp(-low), exp(high)

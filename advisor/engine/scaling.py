@@ -19,7 +19,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """``role``: ``nvlink``, ``pcie`` or ``top_offer``; ``pays_until``: the last GPU count that pays, None = none fits."""
+    """``role``: ``nvlink``, ``pcie`` or ``top_offer``; ``pays_until``: the last count that pays, None = none fits."""
 
     role: str
     accelerator_key: str

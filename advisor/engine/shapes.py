@@ -1,8 +1,11 @@
 """A transformer's matrix products, parameters and traffic, counted from its shape."""
 
 from dataclasses import dataclass
+from math import ceil
 
-from profiling.workload import ModelShape, Workload
+from profiling.workload import ModelShape, Mode, Workload
+
+_FFN_MULTIPLE = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,9 @@ class Counted:
 
 
 def counted(shape: ModelShape, parameters: float | None = None) -> Counted:
-    """Fills what the shape leaves open: FFN 4h (8h/3 where gated), one KV head per head."""
-    ffn = shape.ffn_hidden or (round(8 * shape.hidden / 3) if shape.gated_mlp else 4 * shape.hidden)
+    """Fills what the shape leaves open: FFN 4h (where gated 8h/3, up to the next 256), one KV head per head."""
+    gated_ffn = ceil(8 * shape.hidden / 3 / _FFN_MULTIPLE) * _FFN_MULTIPLE
+    ffn = shape.ffn_hidden or (gated_ffn if shape.gated_mlp else 4 * shape.hidden)
     kv_width = shape.hidden * (shape.kv_heads or shape.heads) // shape.heads
     up_width = ffn * (2 if shape.gated_mlp else 1)
     return Counted(
@@ -69,5 +73,5 @@ def model_flops(workload: Workload, samples: float) -> float | None:
         shape.hidden * (2 * shape.hidden + 2 * shape.kv_width) + shape.hidden * (shape.up_width + shape.ffn)
     )
     per_token = 2 * (weights + shape.hidden * shape.vocabulary) + 2 * shape.layers * shape.sequence * shape.hidden
-    passes = 3 if workload.mode == "training" else 1
+    passes = 3 if workload.mode is Mode.TRAINING else 1
     return passes * per_token * shape.sequence * samples

@@ -75,7 +75,7 @@ def samples_per_step(job: Job, candidates: Candidates) -> Floats:
         return np.full(len(candidates), float(batch))
     if has_subgroups(measured):
         return np.full(len(candidates), float(batch))
-    return batch * candidates.gpus / measured.gpu_count
+    return batch * candidates.dp / measured.gpu_count
 
 
 def same_silicon(one: AcceleratorSpec, other: AcceleratorSpec) -> bool:

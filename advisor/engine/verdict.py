@@ -18,11 +18,11 @@ from advisor.engine.cost import Goal
 from advisor.engine.explain import VerdictCode
 from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import hardware
-from advisor.engine.market import MarketPremium, market_premium, offers_where
+from advisor.engine.market import MarketPremium, market_premium, offers_of
 from advisor.engine.memory import fit, need_bytes
 from advisor.engine.plans import GPU_COUNTS, legal_plans
 from advisor.engine.prediction import Outcome, Prediction, System, best_rows, candidates_on
-from advisor.engine.ranking import paired_halfwidth, ratio_range
+from advisor.engine.ranking import paired_range
 from advisor.engine.step import Job, samples_per_step, step_parts
 from catalog.specs import OfferSpec
 
@@ -122,10 +122,10 @@ def _comparison(
     goal: Goal,
 ) -> Comparison:
     ratio = nvlink.samples_per_s / pcie.samples_per_s
-    low, high = ratio_range(ratio, paired_halfwidth(nvlink, pcie))
+    low, high = (ratio * factor for factor in paired_range(nvlink, pcie))
     market = market_premium(
-        offers_where(offers, nvlink_system[0].key, lambda offer: offer.server.fabric.topology.is_nvlink),
-        offers_where(offers, pcie_system[0].key, lambda offer: offer.server.fabric.topology.is_pcie),
+        offers_of(offers, nvlink_system[0].key, nvlink=True),
+        offers_of(offers, pcie_system[0].key, nvlink=False),
         goal.currency,
     )
     return Comparison(
