@@ -74,7 +74,9 @@ class Claim:
             self._close(status=RunStatus.DONE, progress=1.0)
             save()
 
-    def fail(self, *, code: str, params: dict[str, object] | None = None, detail: str = "", is_bug: bool = False) -> None:
+    def fail(
+        self, *, code: str, params: dict[str, object] | None = None, detail: str = "", is_bug: bool = False
+    ) -> None:
         """End the run without a result. Raises LeaseLost."""
         self._close(
             status=RunStatus.FAILED,

@@ -2,34 +2,60 @@
 
 import hashlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 
+from profiling.analysis import NamedFile
 from profiling.models import Run, RunStatus, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
 
 MAX_NAME = 120
 
 
-def store_capture(*, owner: str, files: Sequence[UploadedFile], run: Run) -> Trace:
-    """Keep the files of one capture for ``run`` to read; all of them or none.
+def check_capture(files: Sequence[UploadedFile]) -> None:
+    """Raises Refusal when there is no file, too many, an empty one, or too many bytes."""
+    if not files:
+        raise Refusal(RefusalCode.NO_FILE)
+    if len(files) > settings.UPLOAD_MAX_FILES:
+        raise Refusal(RefusalCode.TOO_MANY_FILES, {"count": len(files), "limit": settings.UPLOAD_MAX_FILES})
+    for file in files:
+        if not file.size:
+            raise Refusal(RefusalCode.EMPTY_FILE, {"file": display_name(file.name or "")})
+    total = sum(file.size or 0 for file in files)
+    if total > settings.UPLOAD_MAX_BYTES:
+        raise Refusal(RefusalCode.UPLOAD_TOO_LARGE, {"bytes": total, "limit": settings.UPLOAD_MAX_BYTES})
 
-    Raises Refusal when there is no file, too many, an empty one, or too many bytes.
+
+@contextmanager
+def kept_files(files: Sequence[UploadedFile]) -> Iterator[list[TraceFile]]:
+    """The files in storage, as rows that are not saved yet; deleted again when the block fails.
+
+    Storing comes before any transaction, so that a large upload does not hold the database. Raises Refusal as
+    ``check_capture``.
     """
-    _check(files)
-    with transaction.atomic():
-        trace = Trace.objects.create(owner=owner, run=run)
-        kept: list[TraceFile] = []
-        try:
-            for file in files:
-                kept.append(_keep(trace, file))
-        except BaseException:
-            for row in kept:
-                row.file.delete(save=False)
-            raise
+    check_capture(files)
+    kept: list[TraceFile] = []
+    try:
+        for file in files:
+            kept.append(_keep(file))  # noqa: PERF401  what was kept before a failure must be known
+        yield kept
+    except BaseException:
+        for row in kept:
+            default_storage.delete(row.file.name)
+        raise
+
+
+def record_capture(*, owner: str, kept: Sequence[TraceFile], run: Run) -> Trace:
+    """Rows for the kept files of one capture that ``run`` will read."""
+    trace = Trace.objects.create(owner=owner, run=run)
+    for row in kept:
+        row.trace = trace
+    TraceFile.objects.bulk_create(kept)
     return trace
 
 
@@ -49,24 +75,17 @@ def display_name(name: str) -> str:
     return shown[:MAX_NAME] or "capture"
 
 
-def _check(files: Sequence[UploadedFile]) -> None:
-    if not files:
-        raise Refusal(RefusalCode.NO_FILE)
-    if len(files) > settings.UPLOAD_MAX_FILES:
-        raise Refusal(RefusalCode.TOO_MANY_FILES, {"count": len(files), "limit": settings.UPLOAD_MAX_FILES})
-    for file in files:
-        if not file.size:
-            raise Refusal(RefusalCode.EMPTY_FILE, {"name": display_name(file.name or "")})
-    total = sum(file.size or 0 for file in files)
-    if total > settings.UPLOAD_MAX_BYTES:
-        raise Refusal(RefusalCode.UPLOAD_TOO_LARGE, {"bytes": total, "limit": settings.UPLOAD_MAX_BYTES})
-
-
-def _keep(trace: Trace, file: UploadedFile) -> TraceFile:
+def _keep(file: UploadedFile) -> TraceFile:
     digest = hashlib.sha256()
     for chunk in file.chunks():
         digest.update(chunk)
     file.seek(0)
-    row = TraceFile(trace=trace, name=display_name(file.name or ""), size_bytes=file.size, sha256=digest.hexdigest())
-    row.file.save(f"{trace.pk}-{digest.hexdigest()[:16]}", file)
-    return row
+    name = default_storage.save("traces/capture", file)
+    return TraceFile(
+        file=name, name=display_name(file.name or ""), size_bytes=file.size or 0, sha256=digest.hexdigest()
+    )
+
+
+def stored_files(trace: Trace) -> tuple[NamedFile, ...]:
+    """The files of a capture: where they lie, and the names that their owner gave them."""
+    return tuple(NamedFile(path=Path(row.file.path), name=row.name) for row in trace.files.order_by("pk"))

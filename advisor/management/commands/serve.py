@@ -16,8 +16,10 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError, CommandParser, call_command
+from django.utils import timezone
 
-from advisor import broker, services
+from advisor import broker
+from advisor.sample import ensure_sample_study
 
 STOP_AFTER_S = 3.0
 WORKER_RESTARTS = 3
@@ -52,7 +54,7 @@ class Command(BaseCommand):
         call_command("load_catalog", verbosity=0)
         shutil.rmtree(settings.FILE_UPLOAD_TEMP_DIR, ignore_errors=True)
         Path(settings.FILE_UPLOAD_TEMP_DIR).mkdir(mode=0o700)
-        services.ensure_sample_study()
+        ensure_sample_study(today=timezone.now().date())
 
     def _start(self, children: "_Children", host: str, port: int) -> None:
         if settings.EMBEDDED_BROKER_SOCKET:
@@ -66,7 +68,9 @@ class Command(BaseCommand):
         address = f"http://{host}:{port}/"
         self.stdout.write(self.style.SUCCESS(f"\nThe advisor is ready:  {address}"))
         self.stdout.write(f"  sample study        {address}studies/sample/")
-        self.stdout.write(f"  REST API            {address}api/v1/docs/   (a key: python manage.py create_api_key NAME)")
+        self.stdout.write(
+            f"  REST API            {address}api/v1/docs/   (a key: python manage.py create_api_key NAME)"
+        )
         self.stdout.write(f"  catalog admin       {address}admin/         {_admin_hint()}")
         self.stdout.write("Ctrl-C stops everything; the data stays in " + str(settings.VAR_DIR))
 

@@ -1,0 +1,82 @@
+"""From a job to its answer: the one place where catalog, engine and classifier meet.
+
+Pages, the API and the commands all get their numbers here.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from profiling.classifier import Bottleneck, model_sha256
+
+from advisor.engine.advise import advise
+from advisor.engine.cost import Goal
+from advisor.engine.document import document, workload_summary
+from advisor.engine.explain import EngineRefusal
+from advisor.engine.version import ENGINE_VERSION
+from advisor.hints import CaptureHints
+from catalog import selectors as catalog
+from catalog.specs import AcceleratorSpec
+from profiling.analysis import Analysis
+from profiling.document import analysis_document, bottleneck_document
+from profiling.workload import Workload
+
+OFFERS_KEPT = 100
+Answer = dict[str, Any]
+
+
+def described(*, workload: Workload, goal: Goal, limit: int = OFFERS_KEPT) -> Answer:
+    """The answer for a job that is known by its description, or by a workload document of an earlier capture.
+
+    Raises EngineRefusal when a traced workload names no accelerator that the catalog knows.
+    """
+    measured = workload.measured
+    accelerator = catalog_accelerator(measured.accelerator_key, measured.device_name) if measured else None
+    offers = catalog.offer_specs(on=goal.as_of)
+    answer = document(advise(workload, accelerator=accelerator, offers=offers, goal=goal), limit)
+    return {**answer, "capture": None, "catalog_revision": catalog.current_revision()}
+
+
+def captured(
+    *, analysis: Analysis, bottleneck: Bottleneck, hints: CaptureHints, goal: Goal, limit: int = OFFERS_KEPT
+) -> tuple[Answer, Workload]:
+    """The answer for a captured job, and its workload with the hints applied.
+
+    What the capture itself shows (breakdown, bottleneck) is answered also where nothing can be predicted from it.
+    """
+    workload = hints.applied_to(analysis.workload)
+    if workload.measured is not None:
+        known = catalog_accelerator(hints.accelerator, workload.measured.device_name)
+        measured = replace(workload.measured, accelerator_key=known.key if known else None)
+        workload = replace(workload, measured=measured)
+    try:
+        answer = described(workload=workload, goal=goal, limit=limit)
+    except EngineRefusal as refusal:
+        answer = _without_prediction(workload, goal, refusal)
+    seen = {
+        "capture": analysis_document(analysis),
+        "bottleneck": bottleneck_document(bottleneck),
+        "model_sha256": model_sha256(),
+    }
+    return {**answer, **seen}, workload
+
+
+def catalog_accelerator(key: str | None, device_name: str | None) -> AcceleratorSpec | None:
+    """The accelerator with this key, else the one whose driver prints this name."""
+    if key:
+        return next((one for one in catalog.accelerator_specs() if one.key == key), None)
+    return catalog.accelerator_by_device_name(device_name) if device_name else None
+
+
+def _without_prediction(workload: Workload, goal: Goal, refusal: EngineRefusal) -> Answer:
+    note = {"code": str(refusal.code), "params": dict(refusal.params)}
+    return {
+        "engine_version": ENGINE_VERSION,
+        "goal": {"objective": goal.objective.value, "as_of": goal.as_of.isoformat()},
+        "workload": workload_summary(workload),
+        "verdict": {"outcome": "unknown", **note, "comparisons": []},
+        "offers": [],
+        "offers_total": 0,
+        "scaling": [],
+        "notes": [note],
+        "catalog_revision": catalog.current_revision(),
+    }

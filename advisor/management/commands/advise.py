@@ -1,0 +1,97 @@
+"""`manage.py advise`: the ranked offers and the NVLink verdict for one job, without the web service."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandParser
+from django.utils import timezone
+from profiling.classifier import classify
+
+from advisor import answers
+from advisor.engine.cost import Goal, Objective
+from advisor.hints import CaptureHints
+from advisor.management.refusals import bad_input_ends, read_workload
+from advisor.pipeline import limits
+from advisor.wording import worded
+from profiling.analysis import analyse
+
+
+class Command(BaseCommand):
+    help = "Ranks today's offers for one job and says what NVLink is worth for it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        job = parser.add_mutually_exclusive_group(required=True)
+        job.add_argument("--trace", nargs="+", type=Path, metavar="PATH", help="capture: files or folders of one job")
+        job.add_argument("--workload", type=Path, metavar="FILE.json", help="description; see docs/workload.md")
+        parser.add_argument("--gpus", type=int, choices=[1, 2, 4, 8], help="exactly so many GPUs")
+        parser.add_argument("--objective", choices=[one.value for one in Objective], default=Objective.COST.value)
+        parser.add_argument("--samples", type=_positive, help="samples in the whole job (default: 1,000 steps)")
+        parser.add_argument("--batch", type=_positive, help="samples per step of the traced job")
+        parser.add_argument("--parameters", type=_positive, help="parameters of the traced model")
+        parser.add_argument("--accelerator", help="catalog key of what the trace ran on, when it does not say")
+        parser.add_argument("--limit", type=_positive_int, default=20, help="offers to show (default: 20)")
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON document on stdout")
+
+    def handle(self, **options: Any) -> None:
+        with bad_input_ends(self):
+            answer = worded(_answer(options))
+        if options["as_json"]:
+            self.stdout.write(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+        else:
+            self.stdout.write("\n".join(_lines(answer)))
+        for note in answer["notes"]:
+            self.stderr.write(note["sentence"])
+
+
+def _answer(options: dict[str, Any]) -> answers.Answer:
+    goal = Goal(
+        as_of=timezone.now().date(),
+        objective=Objective(options["objective"]),
+        gpus=options["gpus"],
+        samples=options["samples"],
+    )
+    if options["workload"]:
+        return answers.described(workload=read_workload(options["workload"]), goal=goal, limit=options["limit"])
+    hints = CaptureHints(
+        batch_per_step=options["batch"], parameters=options["parameters"], accelerator=options["accelerator"]
+    )
+    analysis = analyse(options["trace"], limits(), batch_per_step=hints.batch_per_step, clock=time.monotonic)
+    bottleneck = classify(analysis.features)
+    answer, _ = answers.captured(
+        analysis=analysis, bottleneck=bottleneck, hints=hints, goal=goal, limit=options["limit"]
+    )
+    return answer
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e18:
+        raise ValueError
+    return value
+
+
+def _positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
+def _lines(answer: answers.Answer) -> Iterator[str]:
+    yield answer["verdict"]["sentence"]
+    yield ""
+    yield f"{'':>3} {'server':<34} {'region':<16} {'GPUs':>4}  {'plan':<14} {'step':>10} {'range':>21} {'cost':>12}"
+    for offer in answer["offers"]:
+        span = f"{_milliseconds(offer['low_s'])} to {_milliseconds(offer['high_s'])}"
+        yield (
+            f"{offer['rank'] or '-':>3} {offer['server']['key']:<34} {offer['region']:<16} {offer['gpus']:>4}  "
+            f"{offer['plan']['label']:<14} {_milliseconds(offer['step_s']):>10} {span:>21} "
+            f"{offer['cost_to_finish']:>8} {offer['currency']}"
+        )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000 * seconds:,.1f} ms"

@@ -1,0 +1,62 @@
+"""`manage.py predict`: one job on one server, by parts and with its range."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandParser
+from django.utils.translation import gettext as _
+
+from advisor import answers
+from advisor.engine.document import prediction_document
+from advisor.engine.plans import Plan
+from advisor.engine.prediction import predict
+from advisor.management.refusals import BadInput, bad_input_ends, read_json, read_workload
+from advisor.wording import worded
+from catalog import selectors as catalog
+
+
+class Command(BaseCommand):
+    help = "Predicts one job on one server of the catalog."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workload", type=Path, required=True, metavar="FILE.json", help="see docs/workload.md")
+        parser.add_argument("--sku", required=True, metavar="PROVIDER/SKU", help="a server of the catalog")
+        parser.add_argument("--gpus", type=int, required=True)
+        parser.add_argument("--plan", help='as JSON, for example {"dp": 4, "tp": 2}; default: the best that fits')
+        parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON document on stdout")
+
+    def handle(self, **options: Any) -> None:
+        with bad_input_ends(self):
+            document = worded(_document(options))
+        if options["as_json"]:
+            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+            return
+        self.stdout.write(f"step {document['step_s']:.6f} s ({document['low_s']:.6f} to {document['high_s']:.6f} s)")
+        for name, seconds in document["parts"].items():
+            self.stdout.write(f"  {name:<26} {seconds:.6f} s")
+
+
+def _document(options: dict[str, Any]) -> dict[str, Any]:
+    workload, server = read_workload(options["workload"]), catalog.server_spec(options["sku"])
+    if server is None:
+        raise BadInput(_("The catalog has no server %(sku)s; write it as provider/sku.") % {"sku": options["sku"]})
+    measured = workload.measured
+    traced = answers.catalog_accelerator(measured.accelerator_key, measured.device_name) if measured else None
+    plan = _plan(options["plan"]) if options["plan"] else None
+    prediction = predict(workload, traced_accelerator=traced, server=server, gpus=options["gpus"], plan=plan)
+    return {"sku": server.key, **prediction_document(prediction)}
+
+
+def _plan(text: str) -> Plan:
+    """A plan from JSON. Raises BadInput for fields that a plan does not have and for values below their least."""
+    given = read_json(text, "--plan")
+    known = {field.name: field.default for field in fields(Plan)}
+    if not isinstance(given, dict) or not set(given) <= set(known):
+        raise BadInput(_("--plan takes an object with these fields: %(names)s.") % {"names": ", ".join(known)})
+    for name, value in given.items():
+        is_right_type = type(value) is type(known[name])
+        if not is_right_type or value < known[name]:
+            raise BadInput(_("--plan: %(name)s has a value that no plan has.") % {"name": name})
+    return Plan(**given)

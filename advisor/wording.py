@@ -1,0 +1,27 @@
+"""Sentences for the codes in a stored answer, in the language of whoever reads it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from advisor import messages as engine_messages
+from profiling import messages as profiling_messages
+
+_TABLES = (profiling_messages.NOTES, engine_messages.SENTENCES, engine_messages.VERDICTS)
+
+
+def sentence(code: str, params: Mapping[str, Any]) -> str:
+    """The sentence of a note, reason or verdict. KeyError for a code that no table knows."""
+    template = next(table[code] for table in _TABLES if code in table)
+    return str(template) % dict(params)
+
+
+def worded(answer: Any) -> Any:
+    """A copy of the answer in which every ``{"code", "params"}`` also has its ``sentence``."""
+    if isinstance(answer, list):
+        return [worded(item) for item in answer]
+    if not isinstance(answer, dict):
+        return answer
+    copy = {name: worded(item) if name != "params" else item for name, item in answer.items()}
+    if "code" in copy and "params" in copy:
+        copy["sentence"] = sentence(copy["code"], copy["params"])
+    return copy

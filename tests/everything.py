@@ -1,0 +1,51 @@
+"""All checks and all tests, from nothing: what `make test` runs.
+
+Style and directions first (seconds), then the suite on SQLite, then what touches the database again on PostgreSQL.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.paths import REPOSITORY
+from tests.servers import postgres_server
+
+PYTHON = sys.executable
+TOOLS = Path(PYTHON).parent
+ON_POSTGRES = ["tests/advisor", "tests/catalog", "tests/services"]
+
+
+def main() -> int:
+    """Exit code 0 when everything passed."""
+    _ensure_chromium()
+    _run("style", TOOLS / "ruff", "check", ".")
+    _run("layout", TOOLS / "ruff", "format", "--check", ".")
+    _run("directions between rooms", TOOLS / "lint-imports")
+    _run("migrations", PYTHON, "manage.py", "makemigrations", "--check", "--dry-run")
+    _run("OpenAPI document", PYTHON, "manage.py", "spectacular", "--validate", "--fail-on-warn", "--file", os.devnull)
+    _run("tests on SQLite", PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
+    with postgres_server() as url:
+        _run("tests on PostgreSQL", PYTHON, "-m", "pytest", "-q", *ON_POSTGRES, TEST_DATABASE_URL=url)
+    return 0
+
+
+def _ensure_chromium() -> None:
+    """Browser tests need Chromium; on a Debian machine where this runs as root it is installed."""
+    if shutil.which("chromium") or os.geteuid() != 0 or not shutil.which("apt-get"):
+        return
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "chromium"]):
+        subprocess.run(["apt-get", *step], env=environment, check=False, stdout=subprocess.DEVNULL)
+
+
+def _run(title: str, *command: str | Path, **variables: str) -> None:
+    print(f"── {title}", flush=True)
+    result = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **variables}, check=False)
+    if result.returncode:
+        sys.exit(f"✗ {title} failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
