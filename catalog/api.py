@@ -52,6 +52,12 @@ class StrictOrdering(OrderingFilter):
             raise ValidationError({self.ordering_param: [sentence % names]})
         return (*wanted, "pk")
 
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, object]]:
+        (parameter,) = super().get_schema_operation_parameters(view)
+        names = ", ".join(view.ordering_fields)
+        described = f"Names joined by commas, each with a minus in front for falling order. Known: {names}."
+        return [parameter | {"description": described}]
+
 
 class CatalogViewSet(ReadOnlyModelViewSet):
     filter_backends = (StrictFilters, StrictOrdering)

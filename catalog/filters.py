@@ -1,5 +1,7 @@
 """What lists of the catalog can be filtered by; pages and the REST API share these. A bad value is an error."""
 
+from decimal import Decimal
+
 import django_filters
 from django import forms
 from django.db.models import F, Q, QuerySet
@@ -43,7 +45,7 @@ class AcceleratorFilter(django_filters.FilterSet):
         model = Accelerator
         fields: list[str] = []
 
-    def at_least_memory(self, rows: QuerySet, name: str, value: object) -> QuerySet:
+    def at_least_memory(self, rows: QuerySet, name: str, value: Decimal) -> QuerySet:
         return rows.filter(memory_bytes__gte=value * GIGA)
 
 
@@ -87,7 +89,7 @@ def _at_server(path: str) -> type[django_filters.FilterSet]:
             nvlink = Q(**{f"{path}fabric__topology__in": NVLINK})
             return rows.filter(nvlink if value == "true" else ~nvlink)
 
-        def at_least_memory(self, rows: QuerySet, name: str, value: object) -> QuerySet:
+        def at_least_memory(self, rows: QuerySet, name: str, value: Decimal) -> QuerySet:
             total = F(f"{path}gpu_count") * F(f"{path}accelerator__memory_bytes")
             return rows.annotate(total_memory_bytes=total).filter(total_memory_bytes__gte=value * GIGA)
 
