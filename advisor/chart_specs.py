@@ -1,0 +1,174 @@
+"""What each chart shows, as Altair charts. Altair is imported when a chart is drawn: pages start without it."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from advisor.engine.document import Document
+from advisor.figures import duration
+from advisor.labels import PARTS, ROLES, name_of
+from advisor.results import Result
+from catalog.specs import TopologyClass
+
+PART_COLOURS = ["#14508f", "#56b4e9", "#cc79a7", "#d55e00", "#8b93a1"]
+ROLE_COLOURS = {"nvlink": "#14508f", "pcie": "#d55e00", "top_offer": "#0b6b50"}
+FAMILY_COLOURS = ["#14508f", "#d55e00", "#8b93a1"]
+FONT = "system-ui, -apple-system, Segoe UI, Noto Sans, Noto Sans CJK TC, sans-serif"
+INK, QUIET, LINE = "#172033", "#566178", "#d9dfe8"
+
+
+def breakdown(result: Result, width: int) -> Any:
+    """Parts of a step, stacked, one bar per machine."""
+    import altair as alt
+
+    rows = result.parts
+    names = [str(name) for name in PARTS.values()]
+    unit, title = (1.0, _("seconds per step")) if rows[0].step_s >= 1 else (1000.0, _("milliseconds per step"))
+    values = [
+        {"where": row.where, "part": str(name), "order": order, "time": unit * row.parts[key]}
+        for row in rows
+        for order, (key, name) in enumerate(PARTS.items())
+    ]
+    totals = [{"where": row.where, "time": unit * row.step_s, "label": duration(row.step_s)} for row in rows]
+    scale = alt.Scale(domain=[0, 1.18 * max(total["time"] for total in totals)], nice=False)
+    x = alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5, grid=False))
+    y = alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_above(alt))
+    colour = alt.Color(
+        "part:N", sort=names, scale=alt.Scale(domain=names, range=PART_COLOURS), legend=_legend(alt, width)
+    )
+    bars = (
+        alt.Chart(alt.Data(values=values), width=width, height=alt.Step(46))
+        .mark_bar(height={"band": 0.5}, yOffset=8)
+        .encode(x=x, y=y, color=colour, order=alt.Order("order:Q"))
+    )
+    ends = (
+        alt.Chart(alt.Data(values=totals))
+        .mark_text(align="left", dx=6, dy=8, fontSize=12, color=INK)
+        .encode(x=x, y=y, text="label:N")
+    )
+    return _styled(alt.layer(bars, ends))
+
+
+def scaling(result: Result, width: int) -> Any:
+    """Throughput over the number of GPUs, with the 80 % range as a band."""
+    import altair as alt
+
+    curves = _distinct_curves(result.document)
+    values = [_scaling_value(curve, point) for curve in curves for point in curve["points"]]
+    colour = alt.Color(
+        "curve:N",
+        scale=alt.Scale(
+            domain=[_curve_name(curve) for curve in curves], range=[ROLE_COLOURS[curve["role"]] for curve in curves]
+        ),
+        legend=_legend(alt, width, columns=1),
+    )
+    x = alt.X("gpus:Q", title=_("GPUs"), scale=alt.Scale(type="log", base=2), axis=alt.Axis(values=[1, 2, 4, 8]))
+    base = alt.Chart(alt.Data(values=values), width=width, height=260)
+    band = base.mark_area(opacity=0.16).encode(
+        x=x, y=alt.Y("low:Q", title=_("samples per second")), y2="high:Q", color=colour
+    )
+    line = base.mark_line(strokeWidth=2.5).encode(x=x, y="rate:Q", color=colour, strokeDash=_dash(alt, curves))
+    ends = base.mark_rule(opacity=0.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, y="rate:Q", color=colour)
+    return _styled(alt.layer(band, ends, line, dots))
+
+
+def offers(result: Result, width: int) -> Any:
+    """Cost over time to finish for the listed offers: down and left is better. Unbeaten offers carry their rank."""
+    import altair as alt
+
+    document = result.document
+    ranked = [offer for offer in document["offers"] if offer["rank"] is not None]
+    names = [_("NVLink"), _("PCIe"), _("other or one GPU")]
+    values = [_offer_value(offer, names) for offer in ranked]
+    base = alt.Chart(alt.Data(values=values), width=width, height=280)
+    x = alt.X("hours:Q", title=_("hours to finish"), scale=alt.Scale(zero=True))
+    y = alt.Y("cost:Q", title=_("cost to finish (%(currency)s)") % document["goal"], scale=alt.Scale(zero=False))
+    points = base.mark_point(filled=True, size=90, opacity=0.9).encode(
+        x=x,
+        y=y,
+        color=alt.Color("link:N", scale=alt.Scale(domain=names, range=FAMILY_COLOURS), legend=_legend(alt, width)),
+        shape=alt.Shape("link:N", scale=alt.Scale(domain=names, range=["circle", "square", "triangle-up"])),
+    )
+    text = base.mark_text(dx=9, dy=-6, align="left", fontSize=11, color=INK).encode(x=x, y=y, text="label:N")
+    return _styled(alt.layer(points, text.transform_filter("datum.label != ''")))
+
+
+def _scaling_value(curve: Document, point: Document) -> Document:
+    samples = point["samples_per_s"] * point["step_s"]
+    return {
+        "curve": _curve_name(curve),
+        "gpus": point["gpus"],
+        "rate": point["samples_per_s"],
+        "low": samples / point["high_s"],
+        "high": samples / point["low_s"],
+    }
+
+
+def _offer_value(offer: Document, names: list[str]) -> Document:
+    topology = TopologyClass(offer["server"]["topology"])
+    link = names[0] if topology.is_nvlink else names[1] if topology.is_pcie else names[2]
+    return {
+        "hours": offer["time_to_finish_s"] / 3600,
+        "cost": float(offer["cost_to_finish"]),
+        "link": link,
+        "label": "" if offer["dominated"] else str(offer["rank"]),
+    }
+
+
+def _distinct_curves(document: Document) -> list[Document]:
+    """The first offer's curve is left out where it is the same machine as a side of the verdict."""
+    seen: dict[tuple[str, str], Document] = {}
+    for curve in document["scaling"]:
+        if curve["points"]:
+            seen.setdefault((curve["accelerator"], curve["topology"]), curve)
+    return list(seen.values())
+
+
+def _curve_name(curve: Document) -> str:
+    return f"{name_of(ROLES, curve['role'])}: {curve['accelerator_name']}"
+
+
+def _dash(alt: Any, curves: list[Document]) -> Any:
+    dashes = {"nvlink": [1, 0], "pcie": [6, 4], "top_offer": [2, 3]}
+    scale = alt.Scale(
+        domain=[_curve_name(curve) for curve in curves], range=[dashes[curve["role"]] for curve in curves]
+    )
+    return alt.StrokeDash("curve:N", scale=scale, legend=None)
+
+
+def _label_above(alt: Any) -> Any:
+    """Names of bars stand above them, so that long ones fit on a narrow screen."""
+    return alt.Axis(
+        labelAlign="left", labelPadding=-4, labelOffset=-16, labelLimit=600, ticks=False, domain=False, labelFontSize=13
+    )
+
+
+def _legend(alt: Any, width: int, columns: int | None = None) -> Any:
+    return alt.Legend(
+        title=None,
+        orient="top",
+        columns=columns or (1 if width < 400 else 3),
+        labelLimit=width,
+        symbolSize=90,
+        symbolOpacity=1,
+        symbolStrokeWidth=0,
+    )
+
+
+def _styled(chart: Any) -> Any:
+    return (
+        chart.configure(font=FONT, background="white", padding=8)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            titleColor=QUIET,
+            labelColor=INK,
+            gridColor=LINE,
+            domainColor=LINE,
+            tickColor=LINE,
+        )
+        .configure_legend(labelFontSize=12, labelColor=INK)
+    )

@@ -1,0 +1,53 @@
+"""Charts of an answer as SVG: drawn on the server, kept in the cache, without any request to another host."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.core.cache import cache
+from django.utils.translation import get_language
+from redis.exceptions import RedisError
+
+from advisor import chart_specs
+from advisor.models import Study
+from advisor.results import Result
+
+log = logging.getLogger(__name__)
+
+WIDE, NARROW = 660, 290
+KEPT_FOR_S = 24 * 3600
+_LOOK = "1"
+
+CHARTS: Mapping[str, Callable[[Result, int], Any]] = {
+    "breakdown": chart_specs.breakdown,
+    "scaling": chart_specs.scaling,
+    "offers": chart_specs.offers,
+}
+NAMES = frozenset(CHARTS) | {f"{name}-narrow" for name in CHARTS}
+
+
+def cached(study: Study, name: str) -> bytes:
+    """The chart ``name`` (one of ``NAMES``) in the active language; drawn now where the cache lacks it or is away."""
+    key = f"chart:{_LOOK}:{study.pk}:{study.engine_version}:{study.catalog_revision}:{name}:{get_language()}"
+    try:
+        kept = cache.get(key)
+    except (RedisError, OSError):
+        log.warning("the cache does not answer; charts are drawn on each request")
+        return draw(Result.of(study), name)
+    if kept is None:
+        kept = draw(Result.of(study), name)
+        cache.set(key, kept, KEPT_FOR_S)
+    return kept
+
+
+def draw(result: Result, name: str) -> bytes:
+    """One chart of a result as SVG."""
+    import altair
+    import vl_convert
+
+    kind, _, size = name.partition("-")
+    chart = CHARTS[kind](result, NARROW if size else WIDE)
+    # an empty list of allowed hosts: drawing never leaves this machine
+    return vl_convert.vegalite_to_svg(
+        chart.to_dict(), vl_version=altair.SCHEMA_VERSION.rpartition(".")[0], allowed_base_urls=[]
+    ).encode()

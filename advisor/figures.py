@@ -1,0 +1,129 @@
+"""Numbers as people read them: three significant digits, a unit, the reader's language. Unknown is said, never 0."""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
+from babel import Locale, UnknownLocaleError
+from babel.numbers import format_currency, format_decimal, get_currency_precision
+from django.utils.translation import get_language, gettext, gettext_lazy
+
+Number = int | float | Decimal
+
+_DURATIONS = (
+    (1e-3, 1e-6, gettext_lazy("%(value)s µs")),
+    (1.0, 1e-3, gettext_lazy("%(value)s ms")),
+    (120.0, 1.0, gettext_lazy("%(value)s s")),
+    (7200.0, 60.0, gettext_lazy("%(value)s min")),
+    (48 * 3600.0, 3600.0, gettext_lazy("%(value)s h")),
+    (math.inf, 86400.0, gettext_lazy("%(value)s days")),
+)
+_BYTES = (
+    (1e3, 1.0, gettext_lazy("%(value)s B")),
+    (1e6, 1e3, gettext_lazy("%(value)s kB")),
+    (1e9, 1e6, gettext_lazy("%(value)s MB")),
+    (1e12, 1e9, gettext_lazy("%(value)s GB")),
+    (math.inf, 1e12, gettext_lazy("%(value)s TB")),
+)
+_Scale = Sequence[tuple[float, float, str]]
+
+
+def number(value: Number | None, digits: int = 3) -> str:
+    """``digits`` significant digits, grouped as the language does; whole numbers keep all of theirs."""
+    if not _known(value):
+        return unknown()
+    if float(value).is_integer() and abs(value) < 1e15:
+        return format_decimal(int(value), format="#,##0", locale=_locale())
+    decimals = max(digits - 1 - _magnitude(value), 0)
+    pattern = "#,##0." + "0" * min(decimals, 12) if decimals else "#,##0"
+    return format_decimal(round(float(value), decimals), format=pattern, locale=_locale())
+
+
+def duration(seconds: Number | None) -> str:
+    """From microseconds to days."""
+    return _scaled(seconds, _DURATIONS)
+
+
+def duration_range(low: Number | None, high: Number | None) -> str:
+    """Both ends in the unit of the larger one."""
+    if not _known(low) or not _known(high):
+        return unknown()
+    _, unit, text = _pick(high, _DURATIONS)
+    ends = gettext("%(low)s to %(high)s") % {"low": _rough(low / unit), "high": _rough(high / unit)}
+    return text % {"value": ends}
+
+
+def size(count: Number | None) -> str:
+    """Bytes, decimal units."""
+    return _scaled(count, _BYTES)
+
+
+def percent(fraction: Number | None, *, signed: bool = False) -> str:
+    """A fraction as whole percent, one decimal under 10."""
+    if not _known(fraction):
+        return unknown()
+    pattern = "#,##0.0%" if 0 < abs(fraction) < 0.0995 else "#,##0%"
+    if signed:
+        pattern = f"+{pattern};-{pattern}"
+    return format_decimal(float(fraction), format=pattern, locale=_locale())
+
+
+def money(amount: Number | str | None, currency: str) -> str:
+    """An amount in its currency; small amounts keep three significant digits."""
+    value = None if amount is None else Decimal(str(amount))
+    if not _known(value):
+        return unknown()
+    decimals = get_currency_precision(currency)
+    if 0 < abs(value) < 1:
+        decimals = max(decimals, 2 - _magnitude(value))
+    if abs(value) >= 1000:
+        decimals = 0
+    pattern = "¤#,##0" + ("." + "0" * min(decimals, 10) if decimals else "")
+    return format_currency(value, currency, format=pattern, locale=_locale(), currency_digits=False)
+
+
+def money_range(low: Number | str | None, high: Number | str | None, currency: str) -> str:
+    """Both ends with their currency."""
+    if low is None or high is None:
+        return unknown()
+    return gettext("%(low)s to %(high)s") % {"low": money(low, currency), "high": money(high, currency)}
+
+
+def unknown() -> str:
+    return gettext("unknown")
+
+
+def _scaled(value: Number | None, scale: _Scale) -> str:
+    if not _known(value):
+        return unknown()
+    _, unit, text = _pick(value, scale)
+    return text % {"value": number(_trim(float(value) / unit))}
+
+
+def _pick(value: Number, scale: _Scale) -> tuple[float, float, str]:
+    return next(row for row in scale if abs(value) < row[0])
+
+
+def _rough(value: Number) -> str:
+    return number(_trim(float(value)))
+
+
+def _trim(value: float) -> float:
+    """Three significant digits, so that 12.0000001 is a whole number."""
+    return 0.0 if value == 0 else round(value, 2 - _magnitude(value))
+
+
+def _magnitude(value: Number) -> int:
+    return math.floor(math.log10(abs(value))) if value else 0
+
+
+def _known(value: Number | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _locale() -> Locale:
+    language = get_language() or "en"
+    try:
+        return Locale.parse(language, sep="-")
+    except (UnknownLocaleError, ValueError):
+        return Locale("en")

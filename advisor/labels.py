@@ -1,0 +1,99 @@
+"""Names of the closed vocabularies of an answer, in the reader's language."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Names = Mapping[str, str | Promise]
+
+PARTS: Names = {
+    "compute_s": _("compute"),
+    "memory_s": _("memory traffic"),
+    "copy_s": _("copies"),
+    "communication_exposed_s": _("communication (waited for)"),
+    "host_s": _("host and idle"),
+}
+"""Parts that add up to a step, in the order in which they are stacked."""
+
+RESOURCES: Names = {
+    "compute": _("compute"),
+    "memory": _("memory bandwidth"),
+    "communication": _("communication"),
+    "host": _("the host (launching, loading data)"),
+    "balanced": _("nothing alone (balanced)"),
+}
+
+TOPOLOGIES: Names = {
+    "nvswitch-full": _("NVLink, all to all through NVSwitch"),
+    "nvlink-direct": _("NVLink, direct mesh"),
+    "nvlink-hybrid-cube-mesh": _("NVLink, hybrid cube mesh"),
+    "nvlink-bridge-pairs": _("NVLink bridges in pairs, PCIe between pairs"),
+    "nvlink-bridge-quads": _("NVLink bridges in fours, PCIe between them"),
+    "nvl72": _("NVLink, rack of 72"),
+    "c2c": _("NVLink-C2C between CPU and GPU"),
+    "pcie-switch": _("PCIe, under one switch"),
+    "pcie-single-root": _("PCIe, one socket"),
+    "pcie-dual-root": _("PCIe, across two sockets"),
+    "pcie-root": _("PCIe, layout not stated"),
+    "pcie-switch-fabric": _("PCIe switch fabric"),
+    "xgmi-all-to-all": _("Infinity Fabric (xGMI), all to all"),
+    "roce-all-to-all": _("RoCE, all to all"),
+    "ici-torus": _("TPU interconnect (ICI), torus"),
+    "single": _("one GPU, no link needed"),
+    "unknown": _("link unknown"),
+}
+
+PRICING: Names = {
+    "on_demand": _("on demand"),
+    "spot": _("spot"),
+    "reserved_1y": _("reserved, 1 year"),
+    "reserved_3y": _("reserved, 3 years"),
+}
+
+MODES: Names = {"training": _("training"), "inference": _("inference")}
+
+OBJECTIVES: Names = {
+    "cost": _("lowest cost to finish"),
+    "time": _("shortest time to finish"),
+    "value": _("most throughput per unit of money"),
+}
+
+EVIDENCE: Names = {
+    "anchored": _("anchored on your capture"),
+    "calibrated": _("measured for this kind of hardware"),
+    "uncalibrated": _("partly from data sheets"),
+    "spec_sheet": _("from data sheets only"),
+}
+
+ROLES: Names = {
+    "nvlink": _("NVLink side of the verdict"),
+    "pcie": _("PCIe side of the verdict"),
+    "top_offer": _("first offer"),
+}
+
+PRICE_BASES: Names = {
+    "same_provider_and_date": _("offers of the same provider on the same day"),
+    "market_medians": _("medians of all offers"),
+}
+
+FITS: Names = {
+    "fits": _("fits into memory"),
+    "tight": _("memory will be tight"),
+    "does_not_fit": _("does not fit into memory"),
+    "unknown": _("memory need unknown"),
+}
+
+OUTCOMES: Names = {
+    "worth_it": _("worth it"),
+    "not_worth_it": _("not worth it"),
+    "no_clear_winner": _("no clear winner"),
+    "unknown": _("unknown"),
+}
+
+SHARES: Names = {"compute": _("faster chip"), "memory": _("faster memory"), "link": _("the link itself")}
+
+
+def name_of(names: Names, key: str) -> str:
+    """The name, or the key itself where an older result has a word that is gone."""
+    return str(names.get(key, key))

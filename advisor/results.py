@@ -1,0 +1,191 @@
+"""A finished study's document, with the sentences and rows that its page shows and its charts draw."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from django.utils.translation import gettext as _
+
+from advisor.engine.document import Document
+from advisor.engine.explain import EngineCode
+from advisor.labels import PARTS, RESOURCES, SHARES, TOPOLOGIES, name_of
+from advisor.models import Study
+from advisor.wording import sentence
+
+BARS = 5
+FIRST_OFFERS = 20
+_LEFT_OUT = frozenset(
+    {
+        EngineCode.NO_RATE_FOR_PRECISION,
+        EngineCode.OFFERS_DO_NOT_FIT,
+        EngineCode.OFFERS_TOO_OLD,
+        EngineCode.OFFERS_IN_OTHER_CURRENCY,
+        EngineCode.NO_LEGAL_PLAN,
+        EngineCode.NO_OFFERS,
+        EngineCode.NOTHING_FITS,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsRow:
+    """Where one step's time goes: ``parts`` in seconds by the keys of ``PARTS``; no range where it was measured."""
+
+    where: str
+    step_s: float
+    low_s: float | None
+    high_s: float | None
+    parts: Mapping[str, float]
+    hidden_s: float | None
+
+    @property
+    def cells(self) -> list[tuple[float, float]]:
+        """(seconds, share of the step) in the order of ``PARTS``."""
+        return [(self.parts[key], self.parts[key] / self.step_s) for key in PARTS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """``document`` is what the API and the commands print; ``measured`` the captured step, None for a description."""
+
+    document: Document
+    measured: Document | None
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        workload = study.trace.workload if study.trace else None
+        return cls(document=study.result, measured=(workload or {}).get("measured"))
+
+    @property
+    def verdict_sentence(self) -> str:
+        return sentence(self.document["verdict"]["code"], self.document["verdict"]["params"])
+
+    @property
+    def bottleneck(self) -> "Bottleneck":
+        return Bottleneck(self.document["bottleneck"])
+
+    @property
+    def shares(self) -> list[tuple[str, float]]:
+        """What the NVLink side's speed-up is made of: factors that multiply to the whole."""
+        factors = self.document["verdict"].get("speedup_shares", {})
+        return [(name_of(SHARES, key), factor) for key, factor in factors.items()]
+
+    @property
+    def first_offers(self) -> list[Document]:
+        return self.document["offers"][:FIRST_OFFERS]
+
+    @property
+    def more_offers(self) -> list[Document]:
+        return self.document["offers"][FIRST_OFFERS:]
+
+    @property
+    def has_ties(self) -> bool:
+        return any(offer["ties_with_first"] for offer in self.document["offers"])
+
+    @property
+    def has_scaling(self) -> bool:
+        return any(curve["points"] for curve in self.document["scaling"])
+
+    @property
+    def has_ranked(self) -> bool:
+        return any(offer["rank"] is not None for offer in self.document["offers"])
+
+    @property
+    def parts(self) -> list[PartsRow]:
+        """The captured step, then the best offers: one row per kind of server and number of GPUs."""
+        rows = {} if self.measured is None else {"": _measured_row(self.measured)}
+        for offer in self.document["offers"]:
+            if len(rows) == BARS:
+                break
+            where = server_label(offer)
+            rows.setdefault(where, _predicted_row(where, offer))
+        return list(rows.values())
+
+    @property
+    def part_names(self) -> list[str]:
+        return [str(name) for name in PARTS.values()]
+
+    @property
+    def left_out(self) -> list[str]:
+        return [text for code, text in self._told() if code in _LEFT_OUT]
+
+    @property
+    def notes(self) -> list[str]:
+        return [text for code, text in self._told() if code not in _LEFT_OUT]
+
+    def _told(self) -> Iterator[tuple[str, str]]:
+        capture = self.document.get("capture") or {}
+        for note in (*capture.get("notes", ()), *self.document["notes"]):
+            yield note["code"], sentence(note["code"], note["params"])
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What bounds the job: the classifier's word on a capture, the engine's on the first offer otherwise."""
+
+    document: Document
+
+    @property
+    def name(self) -> str | None:
+        label = self.document["label"]
+        return name_of(RESOURCES, label) if label else None
+
+    @property
+    def probabilities(self) -> list[tuple[str, float]]:
+        return _largest_first(self.document.get("probabilities", {}))
+
+    @property
+    def sensitivities(self) -> list[tuple[str, float]]:
+        return _largest_first(self.document.get("sensitivities", {}))
+
+    @property
+    def evidence(self) -> list[str]:
+        return [sentence(note["code"], note["params"]) for note in self.document.get("evidence", ())]
+
+
+def server_label(offer: Document) -> str:
+    """Hardware only: many offers are the same machine at another price."""
+    server = offer["server"]
+    machine = _("%(gpus)s × %(accelerator)s") % {"gpus": offer["gpus"], "accelerator": server["accelerator_name"]}
+    if offer["gpus"] == 1:
+        return machine
+    return _("%(machine)s, %(topology)s") % {"machine": machine, "topology": name_of(TOPOLOGIES, server["topology"])}
+
+
+def _largest_first(shares: Mapping[str, float]) -> list[tuple[str, float]]:
+    return [(name_of(RESOURCES, key), share) for key, share in sorted(shares.items(), key=lambda item: -item[1])]
+
+
+def _predicted_row(where: str, offer: Document) -> PartsRow:
+    return PartsRow(
+        where=where,
+        step_s=offer["step_s"],
+        low_s=offer["low_s"],
+        high_s=offer["high_s"],
+        parts=offer["parts"],
+        hidden_s=offer["parts"]["communication_hidden_s"],
+    )
+
+
+def _measured_row(measured: Document) -> PartsRow:
+    """The same parts as the engine predicts: kernels of no known class count as memory traffic."""
+    busy: dict[str, float] = {}
+    for work in measured["kernels"]:
+        busy[work["kernel_class"]] = busy.get(work["kernel_class"], 0.0) + work["busy_s"]
+    exposed = sum(work["exposed_s"] for work in measured["collectives"])
+    parts = {
+        "compute_s": busy.get("matmul", 0.0) + busy.get("attention", 0.0),
+        "memory_s": busy.get("memory", 0.0) + busy.get("other", 0.0),
+        "copy_s": busy.get("copy", 0.0),
+        "communication_exposed_s": exposed,
+        "host_s": measured["idle_s"],
+    }
+    return PartsRow(
+        where=_("captured: %(gpus)s × %(device)s")
+        % {"gpus": measured["gpu_count"], "device": measured.get("device_name") or _("unknown GPU")},
+        step_s=measured["step_s"],
+        low_s=None,
+        high_s=None,
+        parts=parts,
+        hidden_s=sum(work["busy_s"] for work in measured["collectives"]) - exposed,
+    )

@@ -1,0 +1,67 @@
+"""Figures in templates: humanised text, full precision in the element's value and title."""
+
+from datetime import date
+from functools import partial
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from advisor import figures, labels
+from advisor.figures import Number
+
+register = template.Library()
+
+register.filter("number", figures.number)
+register.filter("percent", figures.percent)
+register.filter("size", figures.size)
+
+for _name, _names in {
+    "topology_name": labels.TOPOLOGIES,
+    "pricing_name": labels.PRICING,
+    "objective_name": labels.OBJECTIVES,
+    "evidence_name": labels.EVIDENCE,
+    "resource_name": labels.RESOURCES,
+    "mode_name": labels.MODES,
+    "fit_name": labels.FITS,
+    "outcome_name": labels.OUTCOMES,
+    "basis_name": labels.PRICE_BASES,
+}.items():
+    register.filter(_name, partial(labels.name_of, _names))
+
+
+@register.filter
+def day(iso: str) -> date | None:
+    """An ISO date of a document, to be formatted as the language does."""
+    return date.fromisoformat(iso) if iso else None
+
+
+@register.filter
+def signed_percent(fraction: Number | None) -> str:
+    return figures.percent(fraction, signed=True)
+
+
+@register.simple_tag
+def duration(seconds: Number | None) -> SafeString:
+    return _figure(seconds, figures.duration(seconds), "s")
+
+
+@register.simple_tag
+def duration_range(low: Number | None, high: Number | None) -> str:
+    return figures.duration_range(low, high)
+
+
+@register.simple_tag
+def money(amount: Number | str | None, currency: str) -> SafeString:
+    return _figure(amount, figures.money(amount, currency), currency)
+
+
+@register.simple_tag
+def money_range(low: str | None, high: str | None, currency: str) -> str:
+    return figures.money_range(low, high, currency)
+
+
+def _figure(value: Number | str | None, shown: str, unit: str) -> SafeString:
+    if value is None:
+        return format_html('<span class="unknown">{}</span>', shown)
+    return format_html('<data value="{}" title="{} {}">{}</data>', value, value, unit, shown)

@@ -1,0 +1,165 @@
+"""The pages: what a buyer sees. Each view asks a service or a selector and renders."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from advisor import charts, selectors, services
+from advisor.examples import example_jobs, example_values
+from advisor.figures import size
+from advisor.forms import CaptureForm, DescriptionForm, GoalForm
+from advisor.models import Study
+from advisor.owners import known_owner, page_owner
+from advisor.problem_pages import problem_sections
+from advisor.progress import Progress, Stage
+from advisor.results import Result
+from profiling.failures import failure_sentence
+from profiling.messages import sentence
+from profiling.notes import Refusal, RefusalCode
+
+PAGE_SIZE = 20
+RECENT = 5
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    recent = selectors.studies_of(known_owner(request))[:RECENT]
+    return render(request, "advisor/home.html", {"recent": recent, "sample": selectors.sample_study()})
+
+
+@require_GET
+def studies(request: HttpRequest) -> HttpResponse:
+    pages = Paginator(selectors.studies_of(known_owner(request)), PAGE_SIZE)
+    return render(request, "advisor/studies.html", {"page": pages.get_page(request.GET.get("page"))})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_description(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        form = DescriptionForm(initial=example_values(request.GET.get("example", "")))
+        return _description(request, form)
+    form = DescriptionForm(request.POST)
+    if not form.is_valid():
+        return _description(request, form, status=422)
+    try:
+        study = services.create_described_study(
+            owner=page_owner(request),
+            title=form.study_title(),
+            workload=form.workload(),
+            goal=form.goal(),
+            study_id=form.cleaned_data["study_id"],
+        )
+    except Refusal as refusal:
+        form.add_error(None, sentence(refusal))
+        return _description(request, form, status=422)
+    return redirect(study)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_capture(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return _capture(request, CaptureForm())
+    form = CaptureForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _capture(request, form, status=422)
+    try:
+        study = services.create_capture_study(
+            owner=page_owner(request),
+            title=form.study_title(),
+            files=form.cleaned_data["files"],
+            hints=form.hints(),
+            goal=form.goal(),
+            study_id=form.cleaned_data["study_id"],
+        )
+    except Refusal as refusal:
+        form.add_error("files", sentence(refusal))
+        too_large = refusal.code == RefusalCode.UPLOAD_TOO_LARGE
+        return _capture(request, form, status=413 if too_large else 422)
+    return redirect(study)
+
+
+@require_GET
+@never_cache
+def study(request: HttpRequest, pk: UUID) -> HttpResponse:
+    found = _study_or_404(request, pk)
+    own = not found.is_sample
+    if found.result is not None:
+        return render(request, "advisor/result.html", {"study": found, "result": Result.of(found), "own": own})
+    shown = Progress.of(found.run)
+    failure = failure_sentence(found.run) if shown.stage is Stage.FAILED else ""
+    context = {"study": found, "progress": shown, "failure": failure, "own": own}
+    return render(request, "advisor/waiting.html", context)
+
+
+@require_GET
+@never_cache
+def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
+    """The fragment that the waiting page polls; a finished run makes the browser load the page again."""
+    found = _study_or_404(request, pk)
+    shown = Progress.of(found.run)
+    if shown.is_final:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    context = {"study": found, "progress": shown, "seen": request.GET.get("seen", "")}
+    return render(request, "advisor/progress.html", context)
+
+
+@require_GET
+def chart(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
+    found = _study_or_404(request, pk)
+    if found.result is None or name not in charts.NAMES:
+        raise Http404
+    drawn = charts.cached(found, name)
+    headers = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie, Accept-Language"}
+    return HttpResponse(drawn, content_type="image/svg+xml", headers=headers)
+
+
+@require_POST
+def delete(request: HttpRequest, pk: UUID) -> HttpResponse:
+    found = get_object_or_404(selectors.studies_of(known_owner(request)), pk=pk)
+    services.delete_study(found)
+    messages.success(request, _("The study “%(title)s” and what was learned for it are deleted.") % {"title": found})
+    return redirect("studies")
+
+
+@require_GET
+def sample(request: HttpRequest) -> HttpResponse:
+    found = selectors.sample_study()
+    if found is None:
+        raise Http404
+    return redirect(found)
+
+
+@require_GET
+def problems(request: HttpRequest) -> HttpResponse:
+    return render(request, "advisor/problems.html", {"sections": problem_sections()})
+
+
+def _study_or_404(request: HttpRequest, pk: UUID) -> Study:
+    found = selectors.study_for(pk=pk, owner=known_owner(request))
+    if found is None:
+        raise Http404
+    return found
+
+
+def _description(request: HttpRequest, form: DescriptionForm, *, status: int = 200) -> HttpResponse:
+    return _form(request, "advisor/new_description.html", form, status, {"examples": example_jobs()})
+
+
+def _capture(request: HttpRequest, form: CaptureForm, *, status: int = 200) -> HttpResponse:
+    limits = {
+        "files": settings.UPLOAD_MAX_FILES,
+        "total": size(settings.UPLOAD_MAX_BYTES),
+        "unpacked": size(settings.TRACE_MAX_UNPACKED_BYTES),
+    }
+    return _form(request, "advisor/new_capture.html", form, status, {"limits": limits})
+
+
+def _form(request: HttpRequest, template: str, form: GoalForm, status: int, context: dict[str, object]) -> HttpResponse:
+    return render(request, template, {"form": form, **context}, status=status)
