@@ -1,9 +1,12 @@
 """Files of one job to one answer: breakdowns, features for the classifier, the Workload."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from profiling.breakdown import Breakdown, breakdowns
 from profiling.features import Features, features
@@ -16,6 +19,7 @@ from profiling.waiting import Waiting, align
 from profiling.workload import Workload
 from profiling.workload_from_trace import workload_from_trace
 
+_NCCL = re.compile(r"(void )?[nr]ccl", re.IGNORECASE)
 _BY_PRODUCTS = frozenset(
     {
         RefusalCode.EMPTY_FILE,
@@ -188,13 +192,22 @@ def _rank_notes(timelines: Sequence[Timeline]) -> list[Note]:
     world = max((line.world_size or 0 for line in timelines), default=0)
     if len(timelines) > 1 and 0 < len(counts) < world:
         notes.append(Note(NoteCode.RANKS_MISSING, {"seen": len(counts), "world": world}))
-    collectives = [line.collectives for line in timelines]
-    unknown = sum(int((one.message_bytes == UNKNOWN).sum()) for one in collectives)
-    if unknown:
-        notes.append(Note(NoteCode.MESSAGE_SIZES_UNKNOWN, {"count": unknown}))
-    if any(part is None for line in timelines for part in [next(iter(line.device_names.values()), None) or None]):
+    notes += _size_notes(timelines)
+    if any(not any(line.device_names.values()) for line in timelines):
         notes.append(Note(NoteCode.DEVICE_UNKNOWN))
     return notes
+
+
+def _size_notes(timelines: Sequence[Timeline]) -> list[Note]:
+    """Sizes that the profiler should have recorded, and sizes that such captures or kernels never carry."""
+    counts: Counter[NoteCode] = Counter()
+    for line in timelines:
+        missing = line.collectives.row[line.collectives.message_bytes == UNKNOWN]
+        nccl = np.array([bool(_NCCL.match(name)) for name in line.names])[line.name_id[missing]]
+        expected = int(nccl.sum()) if line.world_size is not None else 0
+        counts[NoteCode.MESSAGE_SIZES_UNKNOWN] += expected
+        counts[NoteCode.SOME_SIZES_UNKNOWN] += missing.size - expected
+    return [Note(code, {"count": count}) for code, count in counts.items() if count]
 
 
 def _distinct(notes: Iterable[Note]) -> list[Note]:

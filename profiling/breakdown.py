@@ -20,7 +20,8 @@ class Breakdown:
     ``gpu_busy_ns``: kernels, copies and fills. ``compute_ns``: kernels that are not communication.
     ``comm_ns``: collective kernels and copies between devices; ``exposed_comm_ns`` the part that no computing covers,
     ``hidden_comm_ns`` the rest. ``copy_ns``: other copies and fills; ``copy_only_ns`` the part under which nothing
-    else runs. ``window_ns``: last end minus first start, or the window asked for; ``idle_ns`` the part without work.
+    else runs. ``window_ns``: last end minus first start of the rank's device work (one window for all its devices),
+    or the window asked for; ``idle_ns`` the part of it without work.
     ``class_ns`` splits ``compute_ns`` so that the classes add up: where classes overlap, the first of matmul,
     attention, memory, other has the time. ``gpu_busy_ns = compute_ns + exposed_comm_ns + copy_only_ns``.
     ``kernels`` counts kernels, communication included.
@@ -79,6 +80,10 @@ class Window:
     high_ns: int
 
 
+def whole_window(timeline: Timeline) -> Window:
+    return Window(int(timeline.start_ns.min()), int(timeline.end_ns.max()))
+
+
 def device_work(timeline: Timeline, device: int, window: Window | None = None) -> DeviceWork:
     """Work of one device; with a window only what reaches into it, cut at its borders."""
     end = timeline.end_ns
@@ -98,7 +103,7 @@ def breakdown(timeline: Timeline, device: int, window: Window | None = None) -> 
     """The breakdown of one device, over all its work or over a window."""
     work = device_work(timeline, device, window)
     if window is None:
-        window = Window(int(work.start.min()), int(work.end.max()))
+        window = whole_window(timeline)
     compute = work.union_of(work.is_compute)
     communication = work.union_of(work.is_communication)
     copies = work.union_of(work.is_copy)

@@ -35,6 +35,7 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.MESSAGE_SIZES_UNKNOWN: _(
         "Message sizes not recorded for %(count)s collective(s); their bandwidth is unknown."
     ),
+    NoteCode.SOME_SIZES_UNKNOWN: _("Message sizes of %(count)s collective(s) are not in the capture."),
     NoteCode.UNKNOWN_DTYPE: _("Unknown dtype “%(names)s”: message sizes with it are unknown."),
     NoteCode.RANKS_MERGED: _("%(count)s ranks are merged in one file; each is analysed by itself."),
     NoteCode.DUPLICATE_RANK: _("Rank %(rank)s appears in %(count)s files."),

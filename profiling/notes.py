@@ -43,6 +43,7 @@ class NoteCode(StrEnum):
     KERNELS_WITHOUT_LAUNCH = "kernels_without_launch"
     NO_HOST_OPERATORS = "no_host_operators"
     MESSAGE_SIZES_UNKNOWN = "message_sizes_unknown"
+    SOME_SIZES_UNKNOWN = "some_sizes_unknown"
     UNKNOWN_DTYPE = "unknown_dtype"
     RANKS_MERGED = "ranks_merged"
     DUPLICATE_RANK = "duplicate_rank"

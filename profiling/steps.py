@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from profiling.breakdown import Window
+from profiling.breakdown import Window, whole_window
 from profiling.timeline import UNKNOWN, StepSpan, Timeline, WorkKind
 
 _OUTLIER = 2.0
@@ -30,7 +30,7 @@ class Steps:
 
 def find_steps(timeline: Timeline) -> Steps:
     """Steps of a rank. A step's window opens with the first work launched in it and closes where the next one opens."""
-    whole = Window(int(timeline.start_ns.min()), int(timeline.end_ns.max()))
+    whole = whole_window(timeline)
     windows = _device_windows(timeline, _distinct(timeline.steps), whole)
     if not windows:
         return Steps(typical=whole, region=whole, observed=None, steady=None)

@@ -4,6 +4,7 @@ The text is cut at what looks like the border between two events and the piece d
 piece starts at an event, so one that decodes was cut rightly; one that does not is cut earlier, and at last mended.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ class Event(msgspec.Struct, gc=False):
 
     ph: Any = None
     cat: str | None = None
-    name: Any = None
+    name: str | int | float | None = None
     pid: Any = None
     tid: Any = None
     ts: Any = None
@@ -88,6 +89,7 @@ class EventStream:
 
     def _counted(self, batch: Batch) -> Batch:
         self._events += len(batch.events)
+        self.repairs[NoteCode.DUPLICATE_KEYS] += duplicate_keys(batch)
         if self._events > self.limits.events:
             raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": self.limits.events})
         return batch
@@ -302,6 +304,23 @@ class EventStream:
                 self.metadata.update(found)
             return
         self.repairs[NoteCode.METADATA_UNREADABLE] += 1
+
+
+def duplicate_keys(batch: Batch) -> int:
+    """Events in which the duration stands twice with different values; the decoder keeps the last."""
+    if batch.text.count(b'"dur"') <= len(batch.events) - [event.dur for event in batch.events].count(None):
+        return 0
+    found = 0
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal found
+        found += len({str(value) for name, value in pairs if name == "dur"}) > 1
+
+    try:
+        json.loads(batch.text.decode("utf-8", errors="replace"), object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return 0
+    return found
 
 
 def _array_end(error: Exception) -> int | None:

@@ -1,8 +1,8 @@
-"""Growing columns of device work and of host calls, filled while a file streams by."""
+"""Growing columns of device work and of host calls, filled batch by batch while a file streams by."""
 
-from array import array
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,83 +14,149 @@ from profiling.kernels import Family, classify
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind
 
+_TYPES: dict[str, type] = {
+    "start": np.int64, "duration": np.int64, "device": np.int32, "stream": np.int32, "process": np.int32,
+    "kind": np.int8, "name": np.int32, "correlation": np.int64, "bytes": np.int64,
+    "collective_row": np.int64, "collective_kind": np.int8, "message": np.int64, "group": np.int32,
+}  # fmt: skip
+_INT, _NONE = {int}, {type(None)}
 
-def ints(code: str, values: "array[int]") -> NDArray[Any]:
-    return np.frombuffer(values, dtype=np.dtype(code)).copy() if len(values) else np.zeros(0, dtype=np.dtype(code))
+
+def integers(values: Sequence[Any], missing: int, low: int = 0) -> NDArray[np.int64]:
+    """A column of integers of any spelling; ``missing`` where a value is none or below ``low``."""
+    types = set(map(type, values))
+    if types <= _NONE:
+        return np.full(len(values), missing, dtype=np.int64)
+    if types == _INT:
+        try:
+            column = np.array(values, dtype=np.int64)
+        except OverflowError:
+            return _one_by_one(values, missing, low)
+        return np.where(column >= low, column, missing)
+    return _one_by_one(values, missing, low)
+
+
+def _one_by_one(values: Sequence[Any], missing: int, low: int) -> NDArray[np.int64]:
+    found = [integer(value, low) for value in values]
+    return np.array([missing if value is None else value for value in found], dtype=np.int64)
 
 
 @dataclass(slots=True)
 class DeviceColumns:
-    """Rows of device work in order of the file. ``process`` numbers the distinct process ids seen."""
+    """Rows of device work in order of the file.
 
-    times: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
-    device: "array[int]" = field(default_factory=partial(array, "i"))
-    stream: "array[int]" = field(default_factory=partial(array, "i"))
-    process: "array[int]" = field(default_factory=partial(array, "i"))
-    kind: "array[int]" = field(default_factory=partial(array, "b"))
-    name: "array[int]" = field(default_factory=partial(array, "i"))
-    correlation: "array[int]" = field(default_factory=partial(array, "q"))
-    bytes: "array[int]" = field(default_factory=partial(array, "q"))
-    collective_row: "array[int]" = field(default_factory=partial(array, "q"))
-    collective_kind: "array[int]" = field(default_factory=partial(array, "b"))
-    message: "array[int]" = field(default_factory=partial(array, "q"))
-    group: "array[int]" = field(default_factory=partial(array, "i"))
+    ``streams`` and ``processes`` number the distinct handles seen, of whatever type; ``names`` the kernel names.
+    """
+
+    name_characters: int
+    rows: int = 0
     names: dict[str, int] = field(default_factory=dict)
-    families: list[tuple[Family, CollectiveKind | None]] = field(default_factory=list)
     streams: dict[Any, int] = field(default_factory=dict)
     processes: dict[Any, int] = field(default_factory=dict)
+    _parts: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
+    _name_ids: dict[str, int] = field(default_factory=dict)
+    _families: list[int] = field(default_factory=list)
+    _collectives: list[CollectiveKind | None] = field(default_factory=list)
+    _is_fill: list[bool] = field(default_factory=list)
 
-    def __len__(self) -> int:
-        return len(self.kind)
+    def column(self, name: str) -> NDArray[Any]:
+        """One whole column, shape ``(rows,)``; columns of collectives have a row per communication kernel."""
+        parts = self._parts[name]
+        if len(parts) != 1:
+            self._parts[name] = [np.concatenate([np.zeros(0, dtype=_TYPES[name]), *parts])]
+        return self._parts[name][0]
 
-    def add_times(self, start: NDArray[np.int64], duration: NDArray[np.int64]) -> None:
-        self.times.append((start, duration))
+    def add(
+        self,
+        events: Sequence[Event],
+        args: Sequence[Args],
+        kinds: Sequence[int],
+        start: NDArray[np.int64],
+        duration: NDArray[np.int64],
+    ) -> None:
+        """Append rows; ``kinds`` are ``WorkKind`` by category, corrected here for copies that run as kernels."""
+        names = np.array([self._name_id(event.name) for event in events], dtype=np.int32)
+        family = np.array(self._families, dtype=np.int8)[names]
+        kind = self._corrected(np.array(kinds, dtype=np.int8), family, names)
+        pids = [event.pid for event in events]
+        streams = [one.stream for one in args]
+        if None in streams:
+            streams = [
+                one.stream if one.stream is not None else event.tid for one, event in zip(args, events, strict=True)
+            ]
+        self._append("start", start)
+        self._append("duration", duration)
+        self._append("device", _devices(args, pids))
+        self._append("stream", _numbered(self.streams, streams))
+        self._append("process", _numbered(self.processes, pids))
+        self._append("kind", kind)
+        self._append("name", names)
+        self._append("correlation", integers([one.correlation for one in args], 0, low=1))
+        self._append("bytes", integers([one.bytes for one in args], UNKNOWN))
+        self._add_collectives(np.flatnonzero((kind == WorkKind.KERNEL) & (family == Family.COMMUNICATION)), args, names)
+        self.rows += len(events)
 
-    def add_row(self, event: Event, args: Args, kind: WorkKind, name: str) -> None:
-        name_id = self.names.get(name)
-        if name_id is None:
-            name_id = self.names[name] = len(self.names)
-            self.families.append(classify(name))
-        family, collective = self.families[name_id]
-        if kind is WorkKind.KERNEL and family is Family.COPY:
-            kind = WorkKind.FILL if "fill" in name.lower() else WorkKind.COPY
-        pid = event.pid if event.pid.__class__ is int else str(event.pid)
-        self.device.append(_device_index(args, pid))
-        self.stream.append(_number(self.streams, args.stream if args.stream is not None else event.tid))
-        self.process.append(_number(self.processes, pid))
-        self.kind.append(kind)
-        self.name.append(name_id)
-        self.correlation.append(integer(args.correlation, low=1) or 0)
-        size = integer(args.bytes)
-        self.bytes.append(UNKNOWN if size is None else size)
-        if kind is WorkKind.KERNEL and family is Family.COMMUNICATION:
-            self._add_collective(args, kind_of(args.collective) or collective or CollectiveKind.UNKNOWN)
+    def _append(self, name: str, values: NDArray[Any]) -> None:
+        self._parts[name].append(values.astype(_TYPES[name], copy=False))
 
-    def _add_collective(self, args: Args, kind: CollectiveKind) -> None:
-        self.collective_row.append(len(self.kind) - 1)
-        self.collective_kind.append(COLLECTIVE_KINDS.index(kind))
-        self.message.append(message_bytes(args, kind))
-        group = integer(args.group_size, low=1, high=10**6)
-        self.group.append(UNKNOWN if group is None else group)
+    def _name_id(self, raw: Any) -> int:
+        known = self._name_ids.get(raw) if raw.__class__ is str else None
+        return self._new_name(raw) if known is None else known
 
-    def all_times(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        start = np.concatenate([one for one, _ in self.times])
-        return start, np.concatenate([one for _, one in self.times])
+    def _new_name(self, raw: Any) -> int:
+        name = str(raw)[: self.name_characters].replace("\x00", "")
+        number = self.names.setdefault(name, len(self.names))
+        if number == len(self._families):
+            family, collective = classify(name)
+            self._families.append(family)
+            self._collectives.append(collective)
+            self._is_fill.append("fill" in name.lower())
+        if raw.__class__ is str and len(raw) <= self.name_characters:
+            self._name_ids[raw] = number
+        return number
+
+    def _corrected(
+        self, kind: NDArray[np.int8], family: NDArray[np.int8], names: NDArray[np.int32]
+    ) -> NDArray[np.int8]:
+        copies = (kind == WorkKind.KERNEL) & (family == Family.COPY)
+        if not copies.any():
+            return kind
+        fills = np.array(self._is_fill)[names]
+        return np.where(copies, np.where(fills, WorkKind.FILL, WorkKind.COPY), kind).astype(np.int8)
+
+    def _add_collectives(self, rows: NDArray[np.int64], args: Sequence[Args], names: NDArray[np.int32]) -> None:
+        if not rows.size:
+            return
+        mine = [args[at] for at in rows.tolist()]
+        kinds = [
+            kind_of(one.collective) or self._collectives[name] or CollectiveKind.UNKNOWN
+            for one, name in zip(mine, names[rows].tolist(), strict=True)
+        ]
+        self._append("collective_row", self.rows + rows)
+        self._append("collective_kind", np.array([COLLECTIVE_KINDS.index(kind) for kind in kinds]))
+        self._append("message", np.array([message_bytes(*pair) for pair in zip(mine, kinds, strict=True)]))
+        self._append("group", integers([one.group_size for one in mine], UNKNOWN, low=1).clip(max=2**31 - 1))
 
 
-def _device_index(args: Args, pid: Any) -> int:
-    """Device number: by argument, for a peer copy the device it runs in, else by the row's process id."""
-    for value in (args.device, args.in_device, args.from_device, pid):
-        index = integer(value, high=2**31 - 1)
-        if index is not None:
-            return index
-    return 0
+def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
+    """Device numbers: by argument, for a peer copy the device it runs in, else by the row's process id."""
+    devices = [one.device for one in args]
+    if set(map(type, devices)) != _INT:
+        devices = [
+            next((value for value in (one.device, one.in_device, one.from_device) if value is not None), pid)
+            for one, pid in zip(args, pids, strict=True)
+        ]
+    column = integers(devices, 0)
+    return np.where(column < 2**31, column, 0)
 
 
-def _number(seen: dict[Any, int], key: Any) -> int:
-    if key.__class__ is not int:
-        key = str(key)
-    return seen.setdefault(key, len(seen))
+def _numbered(seen: dict[Any, int], keys: Sequence[Any]) -> NDArray[np.int32]:
+    """The number of each key, new keys numbered on; anything but an integer counts by its text."""
+    if set(map(type, keys)) != _INT:
+        keys = [key if key.__class__ is int else str(key)[:80] for key in keys]
+    for key in set(keys) - seen.keys():
+        seen[key] = len(seen)
+    return np.array([seen[key] for key in keys], dtype=np.int32)
 
 
 @dataclass(slots=True)
@@ -99,10 +165,9 @@ class LaunchColumns:
 
     parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
 
-    def add(self, start: NDArray[np.int64], correlation: list[int]) -> None:
-        ids = np.array(correlation, dtype=np.int64)
-        useful = (ids > 0) & (start > UNKNOWN)
-        self.parts.append((ids[useful], start[useful]))
+    def add(self, start: NDArray[np.int64], correlation: NDArray[np.int64]) -> None:
+        useful = (correlation > 0) & (start > UNKNOWN)
+        self.parts.append((correlation[useful], start[useful]))
 
     def starts_of(self, correlation: NDArray[np.int64]) -> NDArray[np.int64]:
         """Start of the call with each id, ``UNKNOWN`` where none has it; the first call wins."""

@@ -9,15 +9,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from profiling.formats.chrome_json import Batch, Event
-from profiling.formats.columns import DeviceColumns, LaunchColumns
+from profiling.formats.columns import DeviceColumns, LaunchColumns, integers
 from profiling.formats.kineto_args import Args, decoded, element_bytes, integer
 from profiling.formats.limits import Limits
 from profiling.formats.times import INVALID, nanoseconds
 from profiling.notes import NoteCode
 from profiling.timeline import StepSpan, WorkKind
 
-IGNORED, DEVICE, CALL, OPERATOR, ANNOTATION, INSTANT, BACKWARD = range(7)
+IGNORED, DEVICE, CALL, OPERATOR, ANNOTATION, INSTANT, BACKWARD, METADATA, MARKED_OPERATOR = range(9)
 
 _ROLES: dict[str, int] = {
     "kernel": DEVICE,
@@ -31,14 +33,20 @@ _ROLES: dict[str, int] = {
     "xpu_runtime": CALL,
     "xpu_driver": CALL,
     "cpu_op": OPERATOR,
-    "operator": OPERATOR,
+    "operator": MARKED_OPERATOR,
     "user_annotation": ANNOTATION,
     "user": ANNOTATION,
     "cpu_instant_event": INSTANT,
     "fwdbwd": BACKWARD,
     "fwd_bwd_correlation": BACKWARD,
 }
-_KINDS = {"gpu_memcpy": WorkKind.COPY, "memcpy": WorkKind.COPY, "gpu_memset": WorkKind.FILL, "memset": WorkKind.FILL}
+_KINDS: dict[str | None, WorkKind] = {
+    "kernel": WorkKind.KERNEL,
+    "gpu_memcpy": WorkKind.COPY,
+    "memcpy": WorkKind.COPY,
+    "gpu_memset": WorkKind.FILL,
+    "memset": WorkKind.FILL,
+}
 _LAUNCH = re.compile(r"launch|memcpy|memset", re.IGNORECASE)
 _WAIT = re.compile(r"synchronize", re.IGNORECASE)
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
@@ -51,7 +59,7 @@ class KinetoCollector:
     """Takes in batches of events; holds columns, never events."""
 
     limits: Limits
-    device: DeviceColumns = field(default_factory=DeviceColumns)
+    device: DeviceColumns = field(init=False)
     calls: LaunchColumns = field(default_factory=LaunchColumns)
     steps: list[StepSpan] = field(default_factory=list)
     counts: Counter[NoteCode] = field(default_factory=Counter)
@@ -66,39 +74,48 @@ class KinetoCollector:
     has_backward: bool = False
     peak_memory: int | None = None
     other_tool: bool = False
-    _roles: dict[str | None, int] = field(default_factory=lambda: {None: IGNORED})
+    _roles: dict[str | None, int] = field(default_factory=lambda: {None: METADATA})
+
+    def __post_init__(self) -> None:
+        self.device = DeviceColumns(self.limits.name_characters)
 
     def add(self, batch: Batch) -> None:
         """Sort the events of a batch by role and keep what is needed of each."""
-        picked: tuple[list[int], ...] = ([], [], [], [], [], [], [])
-        roles = self._roles
-        for index, event in enumerate(batch.events):
-            cat = event.cat
-            role = roles.get(cat)
-            if role is None:
-                role = roles[cat] = _ROLES.get(str(cat).lower(), IGNORED)
-            if role:
-                picked[role].append(index)
-            elif event.ph == "M":
-                self._metadata(event)
-        self.events += len(batch.events)
-        self.operators += len(picked[OPERATOR])
+        events, roles = batch.events, self._roles
+        cats = [event.cat for event in events]
+        for cat in set(cats) - roles.keys():
+            roles[cat] = _ROLES.get(str(cat).lower(), IGNORED)
+        codes = np.frombuffer(bytes([roles[cat] for cat in cats]), dtype=np.uint8)
+        picked = [np.flatnonzero(codes == role).tolist() for role in range(9)]
+        self.events += len(events)
+        self.operators += len(picked[OPERATOR]) + len(picked[MARKED_OPERATOR])
         self.has_backward = self.has_backward or bool(picked[BACKWARD])
+        self._metadata([events[index] for index in picked[METADATA]])
         self._device(batch, _complete(batch, picked[DEVICE]))
         self._calls(batch, _complete(batch, picked[CALL]))
-        self._marks(batch, picked[ANNOTATION] + picked[OPERATOR])
-        self._memory([batch.events[index] for index in picked[INSTANT]])
+        self._marks(batch, picked[ANNOTATION] + picked[MARKED_OPERATOR])
+        if self.arg_rank is None and b'"record_param_comms"' in batch.text:
+            self._rank_of_operator([events[index] for index in picked[OPERATOR]])
+        self._memory([events[index] for index in picked[INSTANT]])
 
-    def _metadata(self, event: Event) -> None:
-        self.metadata_events += 1
-        if event.name not in ("process_labels", "process_name"):
+    def _metadata(self, events: list[Event]) -> None:
+        """Process names: which rank a rewritten process id stands for, and whether another tool wrote the file."""
+        for event in events:
+            if event.ph != "M":
+                continue
+            self.metadata_events += 1
+            if event.name in ("process_labels", "process_name"):
+                args = decoded([event.args])[0]
+                self._label(event.pid, args.labels)
+                self._label(event.pid, args.name)
+
+    def _label(self, pid: Any, text: Any) -> None:
+        if not isinstance(text, str):
             return
-        args = decoded([event.args])[0]
-        for text in (args.labels, args.name):
-            if isinstance(text, str) and (match := _RANK_LABEL.search(text)) and isinstance(event.pid, int):
-                self.rank_labels[event.pid] = int(match[1])
-            if isinstance(text, str) and _OTHER_TOOL.search(text):
-                self.other_tool = True
+        self.other_tool = self.other_tool or bool(_OTHER_TOOL.search(text))
+        match = _RANK_LABEL.search(text)
+        if match and isinstance(pid, int):
+            self.rank_labels[pid] = int(match[1])
 
     def _times(self, batch: Batch, chosen: list[int]) -> tuple[Any, Any]:
         """Starts and durations in ns of the chosen events."""
@@ -122,52 +139,48 @@ class KinetoCollector:
         negative = ~unusable & (duration < 0)
         self.counts[NoteCode.BAD_TIMES] += int(unusable.sum())
         self.counts[NoteCode.NEGATIVE_DURATIONS] += int(negative.sum())
-        good = ~(unusable | negative)
-        args = decoded([batch.events[index].args for index in chosen])
-        for index, one, keep in zip(chosen, args, good.tolist(), strict=True):
-            if keep:
-                self._row(batch.events[index], one)
-        self.device.add_times(start[good], duration[good])
-
-    def _row(self, event: Event, args: Args) -> None:
-        kind = _KINDS.get(str(event.cat).lower(), WorkKind.KERNEL)
-        if kind is WorkKind.COPY and _between_devices(event, args):
-            kind = WorkKind.PEER_COPY
-        name = str(event.name)[: self.limits.name_characters].replace("\x00", "")
-        if args.dtype is not None and element_bytes(args.dtype) is None:
-            self.unknown_dtypes.add(str(args.dtype)[:40])
-        self.device.add_row(event, args, kind, name)
+        good = np.flatnonzero(~(unusable | negative))
+        rows = [batch.events[chosen[at]] for at in good]
+        if not rows:
+            return
+        args = decoded([event.args for event in rows])
+        self.unknown_dtypes.update(
+            dtype[:40]
+            for dtype in {one.dtype for one in args if isinstance(one.dtype, str)}
+            if element_bytes(dtype) is None
+        )
+        kinds = [_kind(event, one) for event, one in zip(rows, args, strict=True)]
+        self.device.add(rows, args, kinds, start[good], duration[good])
 
     def _calls(self, batch: Batch, chosen: list[int]) -> None:
         if not chosen:
             return
         start, duration = self._times(batch, chosen)
-        for index, one_duration in zip(chosen, duration.tolist(), strict=True):
-            name = str(batch.events[index].name)
-            self.launches += bool(_LAUNCH.search(name))
-            if one_duration > 0 and _WAIT.search(name):
-                self.synchronise_ns += one_duration
+        names = [batch.events[index].name for index in chosen]
+        counts = Counter(names)
+        self.launches += sum(count for name, count in counts.items() if _LAUNCH.search(str(name)))
+        waits = {name for name in counts if _WAIT.search(str(name))}
+        if waits:
+            waited = duration[[name in waits for name in names]]
+            self.synchronise_ns += int(waited[waited > 0].sum())
         args = decoded([batch.events[index].args for index in chosen])
-        self.calls.add(start, [integer(one.correlation, low=1) or 0 for one in args])
+        self.calls.add(start, integers([one.correlation for one in args], 0, low=1))
+
+    def _rank_of_operator(self, operators: list[Event]) -> None:
+        """The rank, where a collective's operator tells it."""
+        for event in operators:
+            if event.name == "record_param_comms" and self.arg_rank is None:
+                self.arg_rank = integer(decoded([event.args])[0].rank, high=10**6)
 
     def _marks(self, batch: Batch, candidates: list[int]) -> None:
-        """Steps, and the rank where a collective's operator tells it."""
         events = batch.events
-        chosen = []
-        for index in candidates:
-            name = events[index].name
-            if name.__class__ is not str:
-                continue
-            if name.startswith("ProfilerStep#") and events[index].ph == "X" and _STEP.match(name):
-                chosen.append(index)
-            elif self.arg_rank is None and name == "record_param_comms":
-                self.arg_rank = integer(decoded([events[index].args])[0].rank, high=10**6)
+        chosen = [index for index in candidates if events[index].ph == "X" and _STEP.match(str(events[index].name))]
         if not chosen:
             return
         start, duration = self._times(batch, chosen)
         for index, begin, length in zip(chosen, start.tolist(), duration.tolist(), strict=True):
             if begin != INVALID and length > 0:
-                number = int(str(events[index].name).partition("#")[2])
+                number = int(str(batch.events[index].name).partition("#")[2])
                 self.steps.append(StepSpan(number=number, start_ns=begin, end_ns=begin + length))
 
     def _memory(self, instants: list[Event]) -> None:
@@ -180,6 +193,13 @@ class KinetoCollector:
 
 def _complete(batch: Batch, indices: list[int]) -> list[int]:
     return [index for index in indices if batch.events[index].ph == "X"]
+
+
+def _kind(event: Event, args: Args) -> int:
+    kind = _KINDS.get(event.cat)
+    if kind is None:
+        kind = _KINDS.get(str(event.cat).lower(), WorkKind.KERNEL)
+    return WorkKind.PEER_COPY if kind is WorkKind.COPY and _between_devices(event, args) else kind
 
 
 def _between_devices(event: Event, args: Args) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.formats.columns import ints
 from profiling.formats.kineto import KinetoCollector
 from profiling.formats.kineto_args import integer
 from profiling.notes import Note, NoteCode
@@ -26,20 +25,20 @@ def timelines(
 ) -> tuple[tuple[Timeline, ...], list[Note]]:
     """One Timeline per rank in the file, in order of rank, and what is to be told about them."""
     notes: list[Note] = []
-    start, duration = seen.device.all_times()
+    start, duration = seen.device.column("start"), seen.device.column("duration").copy()
     runaways = clip_runaways(seen, start, duration)
     if runaways:
         notes.append(Note(NoteCode.RUNAWAY_KERNELS, {"count": runaways}))
     split = _rank_of_process(seen)
     if split is None:
-        launched = seen.calls.starts_of(ints("i8", seen.device.correlation))
+        launched = seen.calls.starts_of(seen.device.column("correlation"))
         agree = _clocks_agree(start, launched, notes)
         rank = _single_rank(seen, metadata, source)
         whole = np.arange(start.size)
         built = [_timeline(seen, metadata, source, whole, start, duration, launched, rank, agree)]
         _tell_unlinked(seen, launched, notes)
     else:
-        process = ints("i4", seen.device.process)
+        process = seen.device.column("process")
         launched = np.full(start.shape, UNKNOWN, dtype=np.int64)
         built = []
         for rank, members in split:
@@ -55,7 +54,7 @@ def clip_runaways(seen: KinetoCollector, start: NDArray[np.int64], duration: NDA
     Absurd: longer than ``_RUNAWAY`` times the median of its stream and covering at least two successors whole.
     Changes ``duration``; returns the number of rows changed.
     """
-    device, stream = ints("i4", seen.device.device), ints("i4", seen.device.stream)
+    device, stream = seen.device.column("device"), seen.device.column("stream")
     order = np.lexsort((start, stream, device))
     if order.size < 3:
         return 0
@@ -90,7 +89,7 @@ def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]
 
 def _share_a_device(seen: KinetoCollector) -> bool:
     """True where rows of several processes name the same device: process ids were rewritten by a merge."""
-    pairs = np.unique(np.stack((ints("i4", seen.device.process), ints("i4", seen.device.device))), axis=1)
+    pairs = np.unique(np.stack((seen.device.column("process"), seen.device.column("device"))), axis=1)
     return bool(np.unique(pairs[1]).size < pairs.shape[1]) and bool(np.unique(pairs[0]).size == pairs.shape[1])
 
 
@@ -134,7 +133,7 @@ def _clocks_agree(start: NDArray[np.int64], launched: NDArray[np.int64], notes: 
 def _tell_unlinked(seen: KinetoCollector, launched: NDArray[np.int64], notes: list[Note]) -> None:
     if not seen.launches:
         return
-    kernels = ints("i1", seen.device.kind) == WorkKind.KERNEL
+    kernels = seen.device.column("kind") == WorkKind.KERNEL
     unlinked = int((kernels & (launched == UNKNOWN)).sum())
     if unlinked > _UNLINKED * max(1, int(kernels.sum())):
         notes.append(Note(NoteCode.KERNELS_WITHOUT_LAUNCH, {"count": unlinked}))
@@ -159,13 +158,13 @@ def _timeline(
         source=source,
         start_ns=start[rows],
         duration_ns=duration[rows],
-        device=ints("i4", device.device)[rows],
-        stream=ints("i4", device.stream)[rows],
-        kind=ints("i1", device.kind)[rows],
-        name_id=ints("i4", device.name)[rows],
+        device=device.column("device")[rows],
+        stream=device.column("stream")[rows],
+        kind=device.column("kind")[rows],
+        name_id=device.column("name")[rows],
         names=tuple(device.names),
         launched_ns=launched[rows],
-        bytes=ints("i8", device.bytes)[rows],
+        bytes=device.column("bytes")[rows],
         collectives=_collectives(seen, rows, start.size),
         host=_host(seen),
         steps=tuple(sorted(seen.steps, key=lambda step: step.start_ns)),
@@ -187,12 +186,12 @@ def _host(seen: KinetoCollector) -> HostSide:
 def _collectives(seen: KinetoCollector, rows: NDArray[np.int64], total: int) -> Collectives:
     place = np.full(total, UNKNOWN, dtype=np.int64)
     place[rows] = np.arange(rows.size)
-    mine = place[ints("i8", seen.device.collective_row)]
+    mine = place[seen.device.column("collective_row")]
     order = np.argsort(mine, kind="stable")
     order = order[mine[order] != UNKNOWN]
     return Collectives(
         row=mine[order],
-        kind=ints("i1", seen.device.collective_kind)[order],
-        message_bytes=ints("i8", seen.device.message)[order],
-        group_size=ints("i4", seen.device.group)[order],
+        kind=seen.device.column("collective_kind")[order],
+        message_bytes=seen.device.column("message")[order],
+        group_size=seen.device.column("group")[order],
     )

@@ -52,6 +52,14 @@ def read(
     return _kineto(unpacked, limits, name)
 
 
+def refuse_unreadable(path: Path, *, name: str) -> None:
+    """Refuse what no reader reads, by the first bytes alone: cheap enough for the moment of an upload."""
+    unpacked = Unpacked(path, Watch(limits=Limits()))
+    if path.stat().st_size:
+        refuse_report_name(name)
+    next(_checked(unpacked.chunks()))
+
+
 def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
     stream = EventStream(_checked(unpacked.chunks()), limits)
     seen = KinetoCollector(limits)
@@ -72,7 +80,7 @@ def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _refuse_without_gpu_work(seen: KinetoCollector) -> None:
-    if len(seen.device):
+    if seen.device.rows:
         return
     if seen.other_tool:
         raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})

@@ -27,7 +27,7 @@ def nanoseconds(values: Sequence[Any], exact: Callable[[], Sequence[Any]]) -> ND
     largest = np.abs(micro).max()
     if not largest < _EXACT_FLOAT_US and not (largest < 2**53 and all(type(value) is int for value in values)):
         return _one_by_one(values if _all_exact(values) else exact())
-    if any(type(value) is str for value in values):
+    if str in set(map(type, values)):
         return _one_by_one(values)
     whole = np.floor(micro)
     return whole.astype(np.int64) * 1000 + np.rint((micro - whole) * 1000).astype(np.int64)

@@ -1,0 +1,48 @@
+"""The table of hand-made fault files and what a right reader says of each."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.paths import SHARED
+
+FAULTS = SHARED / "formats" / "faults" if SHARED else None
+FIELDS = ("gpu_busy_us", "compute_us", "comm_us", "exposed_comm_us", "copy_us", "window_us", "idle_us", "kernels")
+
+
+@dataclass(frozen=True)
+class Row:
+    path: Path
+    outcome: str
+    facts: dict[str, str]
+    id: str
+
+
+def rows(*kinds: str) -> list[Row]:
+    """Rows of the given kinds; none where the reference folder is absent."""
+    if FAULTS is None:
+        return []
+    found = []
+    with (FAULTS / "EXPECTED.tsv").open(encoding="utf-8") as file:
+        for line in csv.reader((line for line in file if not line.startswith("#")), delimiter="\t"):
+            name, kind, outcome, facts = line[:4]
+            if kind in kinds:
+                pairs = (part.strip().partition("=") for part in facts.split(";") if "=" in part)
+                found.append(Row(FAULTS / name, outcome, {key: value for key, _, value in pairs}, Path(name).name))
+    return found
+
+
+def agrees(value: float | None, fact: str) -> bool:
+    """Whether a figure is what the table asks for: exact, a range, a bound, or unknown."""
+    if fact == "unknown":
+        return value is None
+    if value is None:
+        return False
+    if ".." in fact:
+        low, high = fact.split("..")
+        return float(low) <= value <= float(high)
+    if fact.startswith("<="):
+        return value <= float(fact[2:])
+    if fact.startswith(">="):
+        return value >= float(fact[2:])
+    return abs(value - float(fact)) <= 0.001
