@@ -14,9 +14,19 @@ from catalog.models.base import SourcedRow
 from catalog.models.revision import RevisionOrigin
 from catalog.services import record_revision
 
+PROVENANCE = ("confidence", "source", "source_licence", "notes", "edited")
 
-class UnitFields:
-    """Form fields in GB/s, TFLOP/s and so on instead of base units."""
+
+class CatalogForms:
+    """Forms in GB/s, TFLOP/s and so on instead of base units; where the values come from stands last."""
+
+    natural_key: tuple[str, ...] = ()
+
+    def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> list:
+        names = self.get_fields(request, obj)
+        own = [name for name in names if name not in (*self.natural_key, *PROVENANCE)]
+        provenance = [name for name in PROVENANCE if name in names]
+        return [(None, {"fields": [*self.natural_key, *own]}), (_("Where it comes from"), {"fields": provenance})]
 
     def formfield_for_dbfield(self, db_field: models.Field, request: HttpRequest, **kwargs: object) -> Field | None:
         unit = UNITS.get(db_field.name)
@@ -27,11 +37,10 @@ class UnitFields:
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
 
-class CatalogAdmin(UnitFields, SimpleHistoryAdmin):
+class CatalogAdmin(CatalogForms, SimpleHistoryAdmin):
     """What the five tables share."""
 
     list_per_page = 50
-    natural_key: tuple[str, ...] = ()
     show_full_result_count = False
 
     def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> tuple[str, ...]:
@@ -59,7 +68,7 @@ class CatalogAdmin(UnitFields, SimpleHistoryAdmin):
         super().delete_model(request, obj)
 
 
-class FabricInline(UnitFields, admin.StackedInline):
+class FabricInline(CatalogForms, admin.StackedInline):
     model = Fabric
     min_num = 1
     max_num = 1

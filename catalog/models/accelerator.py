@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from catalog import validation
-from catalog.models.base import CONFIDENCE_CHOICES, SourcedRow, one_of, positive
+from catalog.models.base import SourcedRow, confidence_column, one_of, positive
 from catalog.specs import Confidence
 
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
@@ -86,7 +86,7 @@ class Accelerator(SourcedRow):
     )
     tdp_w = models.FloatField(_("power"), null=True, blank=True, help_text=_("Watts, thermal design power."))
     launch_year = models.PositiveSmallIntegerField(_("launch year"), null=True, blank=True)
-    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
+    confidence = confidence_column()
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

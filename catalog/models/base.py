@@ -6,9 +6,9 @@ from django.utils.translation import gettext_lazy as _
 from catalog.specs import Confidence
 
 CONFIDENCE_CHOICES = [
-    (Confidence.HIGH, _("high: two sources agree, or measured")),
-    (Confidence.MEDIUM, _("medium: one source, or derived")),
-    (Confidence.LOW, _("low: inferred, or as a price list describes it")),
+    (Confidence.HIGH, _("high")),
+    (Confidence.MEDIUM, _("medium")),
+    (Confidence.LOW, _("low")),
 ]
 
 
@@ -34,6 +34,17 @@ class SourcedRow(models.Model):
 
     class Meta:
         abstract = True
+
+
+def confidence_column() -> models.CharField:
+    """How sure a row's values are."""
+    return models.CharField(
+        _("confidence"),
+        max_length=6,
+        choices=CONFIDENCE_CHOICES,
+        default=Confidence.LOW,
+        help_text=_("High: measured, or two sources agree. Medium: one source, or derived. Low: inferred."),
+    )
 
 
 def positive(table: str, field: str) -> models.CheckConstraint:

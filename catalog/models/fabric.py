@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from catalog import validation
-from catalog.models.base import CONFIDENCE_CHOICES, SourcedRow, one_of, positive
+from catalog.models.base import SourcedRow, confidence_column, one_of, positive
 from catalog.models.server import Server
 from catalog.specs import Confidence, TopologyClass
 
@@ -93,7 +93,7 @@ class Fabric(SourcedRow):
     )
     network_description = models.CharField(_("network as printed"), max_length=80, blank=True)
     rdma = models.BooleanField(_("RDMA"), null=True, blank=True)
-    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
+    confidence = confidence_column()
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

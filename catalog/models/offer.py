@@ -15,16 +15,16 @@ from catalog.specs import PricingModel
 
 PRICING_CHOICES = [
     (PricingModel.ON_DEMAND, _("on demand")),
-    (PricingModel.SPOT, _("spot, may be taken back")),
-    (PricingModel.RESERVED_1Y, _("reserved for one year")),
-    (PricingModel.RESERVED_3Y, _("reserved for three years")),
+    (PricingModel.SPOT, _("spot")),
+    (PricingModel.RESERVED_1Y, _("reserved 1 year")),
+    (PricingModel.RESERVED_3Y, _("reserved 3 years")),
 ]
 
 
 class OfferStatus(models.TextChoices):
-    LIVE = "live", _("live: in the newest copy of its source")
-    STALE = "stale", _("stale: too old to rely on")
-    RETIRED = "retired", _("retired: no longer rented out")
+    LIVE = "live", _("live")
+    STALE = "stale", _("stale")
+    RETIRED = "retired", _("retired")
 
 
 class Tenancy(models.TextChoices):
@@ -81,7 +81,15 @@ class Offer(SourcedRow):
     observed_precision = models.CharField(
         _("precision of the date"), max_length=4, choices=ObservedPrecision.choices, default=ObservedPrecision.DAY
     )
-    status = models.CharField(_("status"), max_length=8, choices=OfferStatus.choices, default=OfferStatus.LIVE)
+    status = models.CharField(
+        _("status"),
+        max_length=8,
+        choices=OfferStatus.choices,
+        default=OfferStatus.LIVE,
+        help_text=_(
+            "Live: in the newest copy of its source. Stale: too old to rely on. Retired: no longer rented out."
+        ),
+    )
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from catalog.models.accelerator import Accelerator
-from catalog.models.base import CONFIDENCE_CHOICES, SourcedRow, one_of, positive
+from catalog.models.base import SourcedRow, confidence_column, one_of, positive
 from catalog.specs import Confidence
 
 
@@ -72,7 +72,7 @@ class Server(SourcedRow):
     deployment = models.CharField(
         _("deployment"), max_length=12, choices=Deployment.choices, blank=True, default=Deployment.UNKNOWN
     )
-    confidence = models.CharField(_("confidence"), max_length=6, choices=CONFIDENCE_CHOICES, default=Confidence.LOW)
+    confidence = confidence_column()
 
     history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
 
