@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from profiling.analysis import analyse
 from profiling.breakdown import breakdowns, device_work
 from profiling.formats.registry import read
 from profiling.intervals import join
+from profiling.kernels import Family
 from profiling.notes import NoteCode, Refusal, RefusalCode
 from profiling.timeline import Timeline
 from tests.paths import SHARED
@@ -85,12 +87,16 @@ MIX_FAMILIES = {"comm": 0.5, "memcpy": 0.2, "gemm_conv_attn": 6.0}
 """Largest difference in points of GPU time that the name tables may have, by class."""
 
 
-@pytest.mark.parametrize("path", [path for path in WITH_GPU if UNION[path]["devices"]])
+ODD_MIX = {
+    "files/kineto-tracelens/perf_model__normalization__normalization_layer_test.json.gz",
+    "files/kineto-hta/timeline_analysis__sampled_rank-0.json.gz",
+    "files/kineto-hta/trace_filter__sampled_rank-1.json.gz",
+}
+"""Left out: that table counts MIOpen's batch normalisation as convolution, and FBGEMM's embedding tables as gemm."""
+
+
+@pytest.mark.parametrize("path", [path for path in WITH_GPU if path not in ODD_MIX])
 def test_kernel_classes_are_near_an_independent_name_table(path: str) -> None:
-    import numpy as np
-
-    from profiling.kernels import Family
-
     mix = _published("kineto_kernel_mix.json")[path]["mix_pct"]
     (line,) = read(TRACES / path).timelines
     work = device_work(line, line.devices[0])
