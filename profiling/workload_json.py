@@ -6,7 +6,7 @@ with the place (``/model/layers``) and a code; the sentence for the code is in `
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from math import isfinite
 from typing import Any
@@ -64,7 +64,8 @@ class _Field:
 
 def _number(low: float, high: float) -> Callable[[Any, str], float]:
     def read(value: Any, pointer: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        number = isinstance(value, int) or (isinstance(value, float) and isfinite(value))
+        if isinstance(value, bool) or not number:
             raise WorkloadError(WorkloadCode.NOT_A_NUMBER, pointer)
         if not low <= value <= high:
             raise WorkloadError(WorkloadCode.OUT_OF_RANGE, pointer, low=low, high=high)
@@ -113,6 +114,7 @@ def _enum(kind: type[StrEnum]) -> Callable[[Any, str], StrEnum]:
 
 def _record(kind: type, table: Mapping[str, _Field]) -> Callable[[Any, str], Any]:
     """Reads an object with exactly these fields into ``kind``; null stands for a missing optional field."""
+    unknown_by_default = {item.name: None for item in fields(kind) if item.default is MISSING}
 
     def read(value: Any, pointer: str) -> Any:
         if not isinstance(value, Mapping):
@@ -125,7 +127,8 @@ def _record(kind: type, table: Mapping[str, _Field]) -> Callable[[Any, str], Any
         if missing is not None:
             raise WorkloadError(WorkloadCode.MISSING_FIELD, f"{pointer}/{missing}")
         given = {name: item for name, item in value.items() if item is not None}
-        return kind(**{name: table[name].read(item, f"{pointer}/{name}") for name, item in given.items()})
+        known = {name: table[name].read(item, f"{pointer}/{name}") for name, item in given.items()}
+        return kind(**{**unknown_by_default, **known})
 
     return read
 

@@ -5,12 +5,12 @@ target's links; what the host did not get done in time stays as it was. The capt
 what it did in the capture.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from advisor.engine.calibrated import constant
-from advisor.engine.candidates import Candidates, Parts, Speed
+from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.described import call_s, data_call_s, gradient_exchange, tensor_exchange_s
 from advisor.engine.hardware import Hardware
@@ -39,7 +39,7 @@ def carried_parts(workload: Workload, captured: Captured, candidates: Candidates
     times = dict.fromkeys(KernelClass, zero)
     for work in step.kernels:
         times[work.kernel_class] = times[work.kernel_class] + _kernel_s(work, factors, candidates, speed)
-    divided, tensor_s = _divided(workload, step, candidates, speed)
+    divided, tensor_s = _divided(workload, captured, candidates, speed)
     compute_s = divided.compute_s * (times[KernelClass.MATMUL] + times[KernelClass.ATTENTION])
     memory_s = divided.memory_s * (times[KernelClass.MEMORY] + times[KernelClass.OTHER])
     exposed_s, hidden_s = _communication(workload, captured, candidates, speed, compute_s + memory_s)
@@ -53,23 +53,22 @@ def carried_parts(workload: Workload, captured: Captured, candidates: Candidates
     )
 
 
-def _divided(workload: Workload, step: MeasuredStep, candidates: Candidates, speed: Speed) -> tuple[Work, Floats]:
+def _divided(workload: Workload, captured: Captured, candidates: Candidates, speed: Speed) -> tuple[Work, Floats]:
     """What tensor parallelism leaves of compute and memory time (factors), and the exchange that it adds.
 
-    Both come from the description: the capture was not divided so.
+    Both come from the description, as the capture was not divided so. The factors are those of the traced accelerator:
+    that way a faster target never looks slower because its products became memory-bound.
     """
     ones = np.ones(len(candidates))
     if workload.model is None or not (candidates.tp > 1).any():
         return Work(compute_s=ones, memory_s=ones), 0 * ones
     shape = counted(workload.model, workload.parameters)
-    rows = candidates.passing(workload.batch_per_step / step.gpu_count)
-    parts = micro_batch_work(workload, shape, rows, speed)
-    whole = micro_batch_work(workload, shape, rows.undivided(), speed)
-    factors = Work(
-        compute_s=parts.compute_s / whole.compute_s,
-        memory_s=np.minimum(parts.memory_s / whole.memory_s, 1.0),
-    )
-    return factors, tensor_exchange_s(workload, shape, rows, speed)
+    rows = candidates.passing(workload.batch_per_step / captured.step.gpu_count)
+    there = replace(rows, hardware=captured.source.take(np.zeros(len(candidates), dtype=np.int64)))
+    parts = micro_batch_work(workload, shape, there, AS_IS)
+    whole = micro_batch_work(workload, shape, there.undivided(), AS_IS)
+    share = parts.total_s / whole.total_s
+    return Work(compute_s=share, memory_s=share), tensor_exchange_s(workload, shape, rows, speed)
 
 
 def _class_factors(source: Hardware, candidates: Candidates, speed: Speed) -> dict[KernelClass, Floats]:

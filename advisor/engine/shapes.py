@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
-from profiling.workload import ModelShape, Mode, Workload
+from profiling.workload import Mode, ModelShape, Workload
 
 _FFN_MULTIPLE = 256
 
