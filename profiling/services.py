@@ -11,6 +11,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
 
 from profiling.analysis import NamedFile
+from profiling.formats.registry import refuse_unreadable
 from profiling.models import Run, RunStatus, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
 
@@ -36,13 +37,14 @@ def kept_files(files: Sequence[UploadedFile]) -> Iterator[list[TraceFile]]:
     """The files in storage, as rows that are not saved yet; deleted again when the block fails.
 
     Storing comes before any transaction, so that a large upload does not hold the database. Raises Refusal as
-    ``check_capture``.
+    ``check_capture``, and for a file that no reader reads.
     """
     check_capture(files)
     kept: list[TraceFile] = []
     try:
         for file in files:
-            kept.append(_keep(file))  # noqa: PERF401  what was kept before a failure must be known
+            kept.append(_keep(file))
+            refuse_unreadable(Path(kept[-1].file.path), name=kept[-1].name)
         yield kept
     except BaseException:
         for row in kept:

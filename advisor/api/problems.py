@@ -25,6 +25,9 @@ _CODES = {
 }
 
 
+_VALUE_CODES = {"min_value", "max_value", "invalid_choice", "max_length", "empty"}
+
+
 class Unprocessable(exceptions.APIException):
     """Read, but the values or their combination cannot be accepted."""
 
@@ -48,13 +51,14 @@ def handle(error: Exception, context: dict[str, object]) -> Response | None:
     response = exception_handler(error, context)
     if response is None:
         return None
+    if isinstance(error, exceptions.ValidationError) and _only_values(error, context):
+        response.status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     response.data = _document(error, response)
     response.content_type = PROBLEM_JSON
     return response
 
 
 def _document(error: Exception, response: Response) -> dict[str, object]:
-    code = _CODES.get(response.status_code, "error")
     if isinstance(error, exceptions.ValidationError):
         errors = list(_field_errors(error.detail, "#"))
         detail = errors[0]["detail"] if len(errors) == 1 else _("Some values cannot be accepted; see errors.")
@@ -63,8 +67,23 @@ def _document(error: Exception, response: Response) -> dict[str, object]:
         errors = [{"pointer": error.pointer, "detail": str(error.detail)}] if error.pointer else []
         code = str(error.detail.code)
         return problem(status=response.status_code, code=code, detail=str(error.detail), errors=errors)
+    code = _CODES.get(response.status_code, "error")
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
     return problem(status=response.status_code, code=code, detail=str(detail))
+
+
+def _only_values(error: exceptions.ValidationError, context: dict[str, object]) -> bool:
+    """Whether a body could be read and only its values cannot be accepted."""
+    codes = set(_codes(error.get_codes()))
+    return context["request"].method != "GET" and codes <= _VALUE_CODES
+
+
+def _codes(nested: object) -> Iterator[str]:
+    if isinstance(nested, str):
+        yield nested
+    else:
+        for inner in nested.values() if isinstance(nested, dict) else nested:
+            yield from _codes(inner)
 
 
 def _field_errors(detail: object, pointer: str) -> Iterator[dict[str, str]]:

@@ -1,0 +1,126 @@
+"""What the studies endpoints take and give."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from advisor.engine.cost import Goal, Objective
+from advisor.engine.plans import GPU_COUNTS
+from advisor.hints import CaptureHints
+from catalog.specs import PricingModel
+from profiling.workload import Mode
+from profiling.workload_json import PRECISIONS
+
+
+class StrictSerializer(serializers.Serializer):
+    """Refuses fields that it does not know instead of ignoring a slip of the pen."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, Mapping) else []
+        if unknown:
+            known = ", ".join(self.fields)
+            detail = _("There is no field of this name. Known are: %(names)s.") % {"names": known}
+            raise serializers.ValidationError({name: [ErrorDetail(detail, "unknown_field")] for name in unknown})
+        return super().to_internal_value(data)
+
+
+class GoalSerializer(StrictSerializer):
+    """What the buyer cares about."""
+
+    objective = serializers.ChoiceField([one.value for one in Objective], default=Objective.COST.value)
+    samples = serializers.FloatField(
+        min_value=1, max_value=1e15, required=False, help_text="Samples in the whole job; default: 1,000 steps."
+    )
+    gpus = serializers.ChoiceField(
+        GPU_COUNTS, required=False, help_text="Exactly so many GPUs; default: the fastest count of each server."
+    )
+    pricing_models = serializers.ListField(
+        child=serializers.ChoiceField([one.value for one in PricingModel]),
+        required=False,
+        allow_empty=False,
+        help_text="Which kinds of price count; default: all.",
+    )
+
+    def goal(self) -> Goal:
+        """The validated goal, asked today."""
+        data = self.validated_data
+        models = data.get("pricing_models")
+        return Goal(
+            as_of=timezone.now().date(),
+            objective=Objective(data["objective"]),
+            samples=data.get("samples"),
+            gpus=data.get("gpus"),
+            pricing_models=tuple(PricingModel(one) for one in models) if models else None,
+        )
+
+
+class DescribedStudySerializer(GoalSerializer):
+    """A job by its workload document (docs/workload.md)."""
+
+    title = serializers.CharField(max_length=120, required=False)
+    workload = serializers.JSONField(help_text="The workload document; see docs/workload.md.")
+
+
+class CaptureStudySerializer(GoalSerializer):
+    """A job by its capture: one file, or one file per rank, and what a capture does not say."""
+
+    title = serializers.CharField(max_length=120, required=False)
+    files = serializers.ListField(child=serializers.FileField(allow_empty_file=True), allow_empty=False)
+    mode = serializers.ChoiceField([one.value for one in Mode], required=False)
+    precision = serializers.ChoiceField(PRECISIONS, required=False)
+    batch_per_step = serializers.FloatField(min_value=1, max_value=1e9, required=False)
+    parameters = serializers.FloatField(min_value=1, max_value=1e14, required=False)
+    accelerator = serializers.SlugField(
+        max_length=40, required=False, help_text="Catalog key of what the capture ran on, when it does not say."
+    )
+
+    def hints(self) -> CaptureHints:
+        data = self.validated_data
+        mode = data.get("mode")
+        return CaptureHints(
+            mode=Mode(mode) if mode else None,
+            **{name: data.get(name) for name in ("precision", "batch_per_step", "parameters", "accelerator")},
+        )
+
+
+class StepSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    title = serializers.CharField()
+
+
+class StudyErrorSerializer(serializers.Serializer):
+    code = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class StudySerializer(serializers.Serializer):
+    """A study: ``result`` is null until ``state`` is ``done``."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    status_url = serializers.URLField()
+    page_url = serializers.URLField()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    step = StepSerializer(allow_null=True)
+    progress = serializers.FloatField(help_text="Of the step, 0 to 1.")
+    error = StudyErrorSerializer(allow_null=True)
+    input_sha256 = serializers.CharField()
+    engine_version = serializers.CharField()
+    model_sha256 = serializers.CharField()
+    catalog_revision = serializers.IntegerField(allow_null=True)
+    result = serializers.JSONField(allow_null=True, help_text="offers, verdict, workload, bottleneck, scaling, notes.")
+
+
+class StudyLineSerializer(serializers.Serializer):
+    """A study in a list."""
+
+    id = serializers.UUIDField()
+    title = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    status_url = serializers.URLField()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
