@@ -32,7 +32,7 @@ def breakdown(result: Result, width: int) -> Any:
     totals = [{"where": row.where, "time": unit * row.step_s, "label": duration(row.step_s)} for row in rows]
     scale = alt.Scale(domain=[0, 1.18 * max(total["time"] for total in totals)], nice=False)
     x = alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5, grid=False))
-    y = alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_above(alt))
+    y = alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_above(alt, width))
     colour = alt.Color(
         "part:N", sort=names, scale=alt.Scale(domain=names, range=PART_COLOURS), legend=_legend(alt, width)
     )
@@ -82,7 +82,7 @@ def offers(result: Result, width: int) -> Any:
     names = [_("NVLink"), _("PCIe"), _("other or one GPU")]
     values = [_offer_value(offer, names) for offer in ranked]
     base = alt.Chart(alt.Data(values=values), width=width, height=280)
-    x = alt.X("hours:Q", title=_("hours to finish"), scale=alt.Scale(zero=True))
+    x = alt.X("hours:Q", title=_("hours to finish"), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
     y = alt.Y("cost:Q", title=_("cost to finish (%(currency)s)") % document["goal"], scale=alt.Scale(zero=False))
     points = base.mark_point(filled=True, size=90, opacity=0.9).encode(
         x=x,
@@ -137,10 +137,16 @@ def _dash(alt: Any, curves: list[Document]) -> Any:
     return alt.StrokeDash("curve:N", scale=scale, legend=None)
 
 
-def _label_above(alt: Any) -> Any:
+def _label_above(alt: Any, width: int) -> Any:
     """Names of bars stand above them, so that long ones fit on a narrow screen."""
     return alt.Axis(
-        labelAlign="left", labelPadding=-4, labelOffset=-16, labelLimit=600, ticks=False, domain=False, labelFontSize=13
+        labelAlign="left",
+        labelPadding=-4,
+        labelOffset=-16,
+        labelLimit=width,
+        ticks=False,
+        domain=False,
+        labelFontSize=13,
     )
 
 

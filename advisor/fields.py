@@ -8,7 +8,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.formats import number_format
 from django.utils.functional import lazy
-from django.utils.translation import gettext, gettext_lazy as _
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 
 def _between(template: str, low: float, high: float) -> str:

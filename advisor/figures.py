@@ -19,11 +19,10 @@ _DURATIONS = (
     (math.inf, 86400.0, gettext_lazy("%(value)s days")),
 )
 _BYTES = (
-    (1e3, 1.0, gettext_lazy("%(value)s B")),
-    (1e6, 1e3, gettext_lazy("%(value)s kB")),
-    (1e9, 1e6, gettext_lazy("%(value)s MB")),
-    (1e12, 1e9, gettext_lazy("%(value)s GB")),
-    (math.inf, 1e12, gettext_lazy("%(value)s TB")),
+    (2**10, 1, gettext_lazy("%(value)s B")),
+    (2**20, 2**10, gettext_lazy("%(value)s KiB")),
+    (2**30, 2**20, gettext_lazy("%(value)s MiB")),
+    (math.inf, 2**30, gettext_lazy("%(value)s GiB")),
 )
 _Scale = Sequence[tuple[float, float, str]]
 
@@ -54,7 +53,7 @@ def duration_range(low: Number | None, high: Number | None) -> str:
 
 
 def size(count: Number | None) -> str:
-    """Bytes, decimal units."""
+    """Bytes, binary units."""
     return _scaled(count, _BYTES)
 
 

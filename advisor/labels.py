@@ -25,17 +25,17 @@ RESOURCES: Names = {
 }
 
 TOPOLOGIES: Names = {
-    "nvswitch-full": _("NVLink, all to all through NVSwitch"),
-    "nvlink-direct": _("NVLink, direct mesh"),
-    "nvlink-hybrid-cube-mesh": _("NVLink, hybrid cube mesh"),
-    "nvlink-bridge-pairs": _("NVLink bridges in pairs, PCIe between pairs"),
-    "nvlink-bridge-quads": _("NVLink bridges in fours, PCIe between them"),
+    "nvswitch-full": _("NVLink through NVSwitch"),
+    "nvlink-direct": _("NVLink, direct"),
+    "nvlink-hybrid-cube-mesh": _("NVLink, cube mesh"),
+    "nvlink-bridge-pairs": _("NVLink in pairs, else PCIe"),
+    "nvlink-bridge-quads": _("NVLink in fours, else PCIe"),
     "nvl72": _("NVLink, rack of 72"),
     "c2c": _("NVLink-C2C between CPU and GPU"),
     "pcie-switch": _("PCIe, under one switch"),
     "pcie-single-root": _("PCIe, one socket"),
-    "pcie-dual-root": _("PCIe, across two sockets"),
-    "pcie-root": _("PCIe, layout not stated"),
+    "pcie-dual-root": _("PCIe, two sockets"),
+    "pcie-root": _("PCIe, layout unknown"),
     "pcie-switch-fabric": _("PCIe switch fabric"),
     "xgmi-all-to-all": _("Infinity Fabric (xGMI), all to all"),
     "roce-all-to-all": _("RoCE, all to all"),
@@ -73,6 +73,7 @@ ROLES: Names = {
 }
 
 PRICE_BASES: Names = {
+    "same_provider_date_and_size": _("offers of the same provider, day and number of GPUs"),
     "same_provider_and_date": _("offers of the same provider on the same day"),
     "market_medians": _("medians of all offers"),
 }

@@ -13,7 +13,7 @@ from advisor.models import Study
 from advisor.wording import sentence
 
 BARS = 5
-FIRST_OFFERS = 20
+FIRST_OFFERS = 10
 _LEFT_OUT = frozenset(
     {
         EngineCode.NO_RATE_FOR_PRECISION,
@@ -58,7 +58,9 @@ class Result:
 
     @property
     def verdict_sentence(self) -> str:
-        return sentence(self.document["verdict"]["code"], self.document["verdict"]["params"])
+        """No line break between a number and its percent sign."""
+        text = sentence(self.document["verdict"]["code"], self.document["verdict"]["params"])
+        return text.replace(" %", "\u00a0%")
 
     @property
     def bottleneck(self) -> "Bottleneck":
@@ -71,12 +73,18 @@ class Result:
         return [(name_of(SHARES, key), factor) for key, factor in factors.items()]
 
     @property
-    def first_offers(self) -> list[Document]:
-        return self.document["offers"][:FIRST_OFFERS]
+    def first_offers(self) -> list[tuple[Document, int]]:
+        """(offer, number of its source in ``sources``)."""
+        return self._numbered()[:FIRST_OFFERS]
 
     @property
-    def more_offers(self) -> list[Document]:
-        return self.document["offers"][FIRST_OFFERS:]
+    def more_offers(self) -> list[tuple[Document, int]]:
+        return self._numbered()[FIRST_OFFERS:]
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the listed prices come from, each once, in order of first mention."""
+        return list(dict.fromkeys(offer["source"] or _("source unknown") for offer in self.document["offers"]))
 
     @property
     def has_ties(self) -> bool:
@@ -112,6 +120,10 @@ class Result:
     @property
     def notes(self) -> list[str]:
         return [text for code, text in self._told() if code not in _LEFT_OUT]
+
+    def _numbered(self) -> list[tuple[Document, int]]:
+        number = {source: place for place, source in enumerate(self.sources, start=1)}
+        return [(offer, number[offer["source"] or _("source unknown")]) for offer in self.document["offers"]]
 
     def _told(self) -> Iterator[tuple[str, str]]:
         capture = self.document.get("capture") or {}

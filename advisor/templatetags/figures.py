@@ -37,6 +37,12 @@ def day(iso: str) -> date | None:
 
 
 @register.filter
+def tenth(share: float) -> float:
+    """A sensitivity as the effect of a speed-up by 10 %."""
+    return share / 10
+
+
+@register.filter
 def signed_percent(fraction: Number | None) -> str:
     return figures.percent(fraction, signed=True)
 
