@@ -12,7 +12,7 @@ from profiling.breakdown import Breakdown, breakdowns
 from profiling.features import Features, features
 from profiling.formats.limits import Limits
 from profiling.formats.registry import Capture, read
-from profiling.notes import Note, NoteCode, Outcome, Refusal, RefusalCode, outcome_of
+from profiling.notes import Note, NoteCode, Outcome, Refusal, RefusalCode, outcome_of, shown
 from profiling.steps import Steps, find_steps, repetitions
 from profiling.timeline import UNKNOWN, Timeline
 from profiling.waiting import Waiting, align
@@ -124,13 +124,17 @@ def read_captures(
         done += file.path.stat().st_size
     if not captures:
         raise Refusal(RefusalCode.NO_TRACE_IN_FOLDER, {"count": len(ignored)})
-    notes = [Note(NoteCode.FILES_IGNORED, {"names": ", ".join(ignored[:5]), "count": len(ignored)})] if ignored else []
+    notes = (
+        [Note(NoteCode.FILES_IGNORED, {"names": shown(", ".join(ignored[:5])), "count": len(ignored)})]
+        if ignored
+        else []
+    )
     return captures, notes
 
 
 def _naming(refusal: Refusal, name: str, files: int) -> Refusal:
     """The refusal, saying which file it means where there are several."""
-    return Refusal(refusal.code, {**refusal.params, "file": name[:80]}) if files > 1 else refusal
+    return Refusal(refusal.code, {**refusal.params, "file": shown(name)}) if files > 1 else refusal
 
 
 def _shifted(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int, int], None]:

@@ -118,6 +118,12 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
 """Notes that lower the outcome; all others are information."""
 
 _ORDER = tuple(Outcome)
+_SHOWN = 80
+
+
+def shown(text: str) -> str:
+    """Text from a capture, fit for a sentence: short, control and direction characters spelled out."""
+    return "".join(one if one.isprintable() else f"<U+{ord(one):04X}>" for one in text[:_SHOWN])[:_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.formats.chrome_json import Event
 from profiling.formats.kineto_args import Args, integer, kind_of, message_bytes
+from profiling.formats.trace_events import Event
 from profiling.kernels import Family, classify
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind

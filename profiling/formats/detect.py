@@ -3,7 +3,9 @@
 import re
 from pathlib import PurePath
 
-from profiling.notes import Refusal, RefusalCode
+import msgspec
+
+from profiling.notes import Refusal, RefusalCode, shown
 
 GZIP = b"\x1f\x8b"
 
@@ -89,3 +91,18 @@ def refuse_not_json(head: bytes) -> None:
         if pattern.search(words):
             raise Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
     raise Refusal(RefusalCode.TEXT_FILE)
+
+
+def without_events(text: bytes, *, whole: bool) -> Refusal:
+    """Why a JSON object without a list of events cannot be answered; ``whole``: the text is the whole document."""
+    try:
+        document = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        if whole:
+            return Refusal(RefusalCode.INVALID_JSON, {"detail": str(error)[:120]})
+        return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
+    if "schema" in document and "nodes" in document:
+        return Refusal(RefusalCode.NOT_READ_YET, {"kind": "PyTorch execution trace"})
+    if "results" in document and "nccl_version" in document:
+        return Refusal(RefusalCode.NOT_READ_YET, {"kind": "nccl-tests output"})
+    return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": shown(", ".join(list(document)[:8]))})

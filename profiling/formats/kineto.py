@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from profiling.formats.chrome_json import Batch, Event
 from profiling.formats.columns import DeviceColumns, LaunchColumns, integers
 from profiling.formats.kineto_args import Args, decoded, element_bytes, integer
 from profiling.formats.limits import Limits
 from profiling.formats.times import INVALID, nanoseconds
+from profiling.formats.trace_events import Batch, Event
 from profiling.notes import NoteCode
 from profiling.timeline import StepSpan, WorkKind
 

@@ -11,7 +11,7 @@ from profiling.formats.detect import refuse_not_json, refuse_report_name
 from profiling.formats.kineto import KinetoCollector
 from profiling.formats.kineto_timelines import timelines
 from profiling.formats.limits import Limits, Watch
-from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 from profiling.timeline import Timeline
 
 
@@ -45,7 +45,7 @@ def read(
     limits = limits or Limits()
     name = name or path.name
     if not path.is_file():
-        raise Refusal(RefusalCode.FILE_MISSING, {"name": name})
+        raise Refusal(RefusalCode.FILE_MISSING, {"name": shown(name)})
     unpacked = Unpacked(path, Watch(limits=limits, progress=progress, clock=clock))
     if path.stat().st_size:
         refuse_report_name(name)
@@ -103,11 +103,11 @@ def _reading_notes(stream: EventStream, container_complete: bool) -> list[Note]:
 def _content_notes(seen: KinetoCollector, stream: EventStream) -> list[Note]:
     notes = [Note(code, {"count": count}) for code, count in seen.counts.items() if count]
     if seen.unknown_dtypes:
-        notes.append(Note(NoteCode.UNKNOWN_DTYPE, {"names": ", ".join(sorted(seen.unknown_dtypes)[:5])}))
+        notes.append(Note(NoteCode.UNKNOWN_DTYPE, {"names": shown(", ".join(sorted(seen.unknown_dtypes)[:5]))}))
     warnings = stream.metadata.get("WARNING")
     dropped = [text for text in warnings if isinstance(text, str)] if isinstance(warnings, list) else []
     if dropped:
-        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(dropped), "first": dropped[0][:120]}))
+        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(dropped), "first": shown(dropped[0])}))
     if seen.operators == 0 and seen.device.processes:
         notes.append(Note(NoteCode.NO_HOST_OPERATORS))
     return notes
