@@ -67,7 +67,7 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.FILE_MISSING: _("There is no file “%(name)s”."),
     RefusalCode.EMPTY_FILE: _("Empty file: it has 0 bytes."),
     RefusalCode.EMPTY_AFTER_DECOMPRESSION: _("The file is empty after decompression: its export failed."),
-    RefusalCode.FILE_TRUNCATED: _("The file is truncated: it ends before its first complete event."),
+    RefusalCode.FILE_TRUNCATED: _("The file is truncated: it ends before the first GPU work."),
     RefusalCode.TEXT_FILE: _("This is a text file and not a profiler trace; a Kineto JSON trace is accepted."),
     RefusalCode.UNKNOWN_BINARY: _(
         "This seems to be another kind of file (%(kind)s, starts with %(head)s); a Kineto JSON trace is accepted."

@@ -105,7 +105,8 @@ class EventStream:
         head = self._buffer[: match.start()]
         self._buffer = self._buffer[match.end() :]
         refuse_second_document(head, allowed=1)
-        self._add_metadata(head.rstrip().removesuffix(b",") + b"}")
+        if self._add_metadata(head.rstrip().removesuffix(b",") + b"}") is not None:
+            self.repairs[NoteCode.METADATA_UNREADABLE] += 1
 
     # --- the events ----------------------------------------------------------------------------------------------
 
@@ -193,20 +194,25 @@ class EventStream:
             return
         refuse_second_document(text, allowed=0, key=b"traceEvents")
         refuse_second_document(text, allowed=0 if "schemaVersion" in self.metadata else 1)
-        if not text or text.startswith(b"}"):
-            self.complete = self.complete and bool(text)
-        else:
-            self._add_metadata(b"{" + text.removeprefix(b","))
+        if text.startswith(b"}"):
+            return
+        error = self._add_metadata(b"{" + text.removeprefix(b",")) if text else "truncated"
+        if error is not None and "truncated" in error:
+            self.complete = False
+        elif error is not None:
+            self.repairs[NoteCode.METADATA_UNREADABLE] += 1
 
-    def _add_metadata(self, text: bytes) -> None:
-        """Top-level keys; unreadable ones are noted, they never cost the events."""
+    def _add_metadata(self, text: bytes) -> str | None:
+        """Take over top-level keys; why that is not possible, if so."""
+        detail = None
         for mending in (False, True):
             repairs: Counter[NoteCode] = Counter()
             try:
                 found = msgspec.json.decode(repaired(text, repairs) if mending else text)
-            except (*DecodingFailure, ValueError):
+            except (*DecodingFailure, ValueError) as error:
+                detail = str(error)
                 continue
             self.repairs += repairs
             self.metadata.update(found)
-            return
-        self.repairs[NoteCode.METADATA_UNREADABLE] += 1
+            return None
+        return detail

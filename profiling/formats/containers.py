@@ -25,6 +25,7 @@ class Unpacked:
     complete: bool = True
     _done: int = 0
     _total: int = 0
+    _waiting: int = 0
 
     def chunks(self) -> Iterator[bytes]:
         """Plain bytes in pieces of about 1 MiB, byte order mark removed; a non-empty file yields at least one."""
@@ -48,7 +49,7 @@ class Unpacked:
         inflater = zlib.decompressobj(wbits=31)
         while True:
             try:
-                yield from _inflated(inflater, data)
+                yield from self._pieces(inflater, data)
             except zlib.error:
                 self._damaged(NoteCode.GZIP_DAMAGED)
                 return
@@ -66,6 +67,15 @@ class Unpacked:
                 self._damaged(NoteCode.FILE_TRUNCATED)
                 return
 
+    def _pieces(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+        """Output of one input block, bounded piece by piece."""
+        while data and not inflater.eof:
+            piece = inflater.decompress(data, CHUNK)
+            data = inflater.unconsumed_tail
+            self._waiting = len(data)
+            if piece:
+                yield piece
+
     def _damaged(self, code: NoteCode) -> None:
         self.complete = False
         self.notes.append(Note(code))
@@ -79,12 +89,13 @@ class Unpacked:
             out += len(chunk)
             if out > limits.bytes_out:
                 raise Refusal(RefusalCode.TOO_MANY_BYTES, {"limit": limits.bytes_out})
-            if out > limits.ratio_after and out > limits.ratio * self._done:
-                seen = out // self._done
+            taken = max(1, self._done - self._waiting)
+            if out > limits.ratio_after and out > limits.ratio * taken:
+                seen = out // taken
                 raise Refusal(RefusalCode.DECOMPRESSION_RATIO, {"limit": limits.ratio, "seen": seen, "bytes": out})
             yield chunk
         if out == 0:
-            raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION)
+            raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION if self.complete else RefusalCode.FILE_TRUNCATED)
 
     def _decoded(self, plain: Iterator[bytes]) -> Iterator[bytes]:
         first = next(plain)
@@ -97,15 +108,6 @@ class Unpacked:
         decoder = codecs.getincrementaldecoder(wide)(errors="replace")
         for chunk in _chain(first, plain):
             yield decoder.decode(chunk).encode("utf-8", errors="replace")
-
-
-def _inflated(inflater: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    """Output of one input block in bounded pieces."""
-    while data and not inflater.eof:
-        piece = inflater.decompress(data, CHUNK)
-        data = inflater.unconsumed_tail
-        if piece:
-            yield piece
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ import msgspec
 from profiling.notes import Refusal, RefusalCode, shown
 
 GZIP = b"\x1f\x8b"
+BLANK = b" \t\r\n\x00"
 
 _EXPORTS: tuple[tuple[str, str], ...] = (
     (".nsys-rep", "nsys export --type sqlite"),
@@ -98,6 +99,8 @@ def without_events(text: bytes, *, whole: bool) -> Refusal:
     try:
         document = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        if whole and "truncated" in str(error):
+            return Refusal(RefusalCode.FILE_TRUNCATED)
         if whole:
             return Refusal(RefusalCode.INVALID_JSON, {"detail": str(error)[:120]})
         return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})

@@ -20,7 +20,7 @@ class Limits:
     ratio_after: int = 16 * MIB
     depth: int = 64
     events: int = 60_000_000
-    event_bytes: int = 16 * MIB
+    event_bytes: int = 8 * MIB
     metadata_bytes: int = 16 * MIB
     seconds: float | None = None
     name_characters: int = 1000

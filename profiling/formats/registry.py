@@ -7,7 +7,7 @@ from pathlib import Path
 
 from profiling.formats.chrome_json import EventStream
 from profiling.formats.containers import Unpacked
-from profiling.formats.detect import refuse_not_json, refuse_report_name
+from profiling.formats.detect import BLANK, refuse_not_json, refuse_report_name
 from profiling.formats.kineto import KinetoCollector
 from profiling.formats.kineto_timelines import timelines
 from profiling.formats.limits import Limits, Watch
@@ -65,7 +65,7 @@ def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
     seen = KinetoCollector(limits)
     for batch in stream.batches():
         seen.add(batch)
-    _refuse_without_gpu_work(seen)
+    _refuse_without_gpu_work(seen, complete=stream.complete and unpacked.complete)
     built, told = timelines(seen, stream.metadata, name)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked.complete), *_content_notes(seen, stream), *told]
     kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
@@ -73,15 +73,21 @@ def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
 
 
 def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    head = next(chunks)
+    """The chunks, when they begin like JSON; blank bytes in front are read over, however many."""
+    head = b""
+    for head in chunks:
+        if head.strip(BLANK):
+            break
     refuse_not_json(head)
     yield head
     yield from chunks
 
 
-def _refuse_without_gpu_work(seen: KinetoCollector) -> None:
+def _refuse_without_gpu_work(seen: KinetoCollector, *, complete: bool) -> None:
     if seen.device.rows:
         return
+    if not complete:
+        raise Refusal(RefusalCode.FILE_TRUNCATED)
     if seen.other_tool:
         raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
     if seen.events == 0:

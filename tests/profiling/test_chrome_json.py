@@ -129,7 +129,8 @@ def test_text_that_is_mostly_broken_is_refused() -> None:
         (b'{"schema":"1.1.1-chakra.0.0.4","nodes":[]}', RefusalCode.NOT_READ_YET),
         (b'{"a":1}', RefusalCode.NO_TRACE_EVENTS),
         (b'{"traceEvents":{"a":1}}', RefusalCode.NO_TRACE_EVENTS),
-        (b'{"a":1', RefusalCode.INVALID_JSON),
+        (b'{"a":1', RefusalCode.FILE_TRUNCATED),
+        (b'{"a":1 2}', RefusalCode.INVALID_JSON),
         (b"[1,2]", RefusalCode.NO_TRACE_EVENTS),
     ],
     ids=[
