@@ -133,18 +133,7 @@ def test_text_that_is_mostly_broken_is_refused() -> None:
         (b'{"a":1 2}', RefusalCode.INVALID_JSON),
         (b"[1,2]", RefusalCode.NO_TRACE_EVENTS),
     ],
-    ids=[
-        "brackets",
-        "in an event",
-        "in the head",
-        "two objects",
-        "two lists",
-        "ET",
-        "none",
-        "object",
-        "cut",
-        "numbers",
-    ],
+    ids=["brackets", "event", "head", "two objects", "two lists", "ET", "none", "object", "cut", "wrong", "numbers"],
 )
 def test_what_holds_no_events_is_refused(text: bytes, code: RefusalCode) -> None:
     with pytest.raises(Refusal) as caught:
