@@ -44,7 +44,9 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     ),
     EngineCode.NO_LEGAL_PLAN: _("The job cannot be divided over the GPUs asked for."),
     EngineCode.NO_OFFERS: _("No offer is left to compare."),
-    EngineCode.NO_RATE_FOR_PRECISION: _("No %(precision)s rate is known for some accelerators; they are left out."),
+    EngineCode.NO_RATE_FOR_PRECISION: _(
+        "No %(precision)s rate is known for %(accelerators)s, so nothing is predicted there."
+    ),
     EngineCode.NOTHING_FITS: _("No plan fits on %(gpus)s GPUs; the leanest is %(short_gib)s GiB short."),
     EngineCode.OFFERS_DO_NOT_FIT: _(
         "%(count)s offers are left out because the job does not fit into their memory; the nearest is %(least_gib)s "
@@ -54,6 +56,7 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "%(count)s offers are in another currency (%(currencies)s): listed, not ranked."
     ),
     EngineCode.OFFERS_TOO_OLD: _("%(count)s offers are left out because they were seen over %(days)s days ago."),
+    EngineCode.PLAN_INVALID: _("The plan's field %(field)s is unknown or has a value that no plan has."),
     EngineCode.STEPS_ASSUMED: _("Cost and time are for %(steps)s steps, as no amount of work was given."),
     EngineCode.WEAK_SCALING: _(
         "With more GPUs each keeps the batch of the capture, so a step works through more samples."

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.engine.cost import DEFAULT_STEPS, Goal, Priced, priced, total_samples
-from advisor.engine.explain import EngineCode, EngineRefusal, Note
+from advisor.engine.explain import EngineCode, Note
 from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import running_dtype
 from advisor.engine.plans import GPU_COUNTS, has_subgroups, legal_plans
@@ -46,8 +46,6 @@ def advise(
     ``accelerator``: what a traced workload was captured on. EngineRefusal (``accelerator_unknown``) for a traced
     workload without; everything else that is missing is a note.
     """
-    if workload.measured is not None and accelerator is None:
-        raise EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=workload.measured.device_name or "?")
     job, kept, notes = job_of(workload, accelerator), *_selected(workload, offers, goal)
     goal = _with_currency(goal, kept)
     table = _Table.of(job, kept)

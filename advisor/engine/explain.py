@@ -29,6 +29,7 @@ class EngineCode(StrEnum):
     OFFERS_DO_NOT_FIT = "offers_do_not_fit"
     OFFERS_IN_OTHER_CURRENCY = "offers_in_other_currency"
     OFFERS_TOO_OLD = "offers_too_old"
+    PLAN_INVALID = "plan_invalid"
     STEPS_ASSUMED = "steps_assumed"
     WEAK_SCALING = "weak_scaling"
     WHOLE_SERVER_PAID = "whole_server_paid"

@@ -1,9 +1,11 @@
 """Ways of dividing a job over the GPUs of one server."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from math import ceil
+from typing import Any
 
+from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.shapes import counted
 from profiling.workload import CollectiveKind, MeasuredStep, Mode, Workload
 
@@ -47,6 +49,10 @@ class Plan:
         return " ".join(part for part in parts if part)
 
 
+_PLAN_TYPES = {item.name: item.type for item in fields(Plan)}
+_LARGEST = 1_000_000
+
+
 def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
     """Every plan of this job on ``gpus`` GPUs of one server; empty where the job cannot be divided so.
 
@@ -58,6 +64,38 @@ def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
     if workload.measured is not None:
         return tuple(_traced_plans(workload, workload.measured, gpus))
     return tuple(sorted(_described_plans(workload, gpus)))
+
+
+def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
+    """The plan that the buyer gave, with every micro-batch if none was given; empty where the job cannot follow it.
+
+    A given micro-batch may be any that the ranks can fill.
+    """
+    if plan.pp != 1 or plan.ep != 1 or plan.cp != 1:
+        return ()
+    known = legal_plans(workload, plan.gpus)
+    if workload.measured is not None or plan.micro_batch == 0:
+        return tuple(one for one in known if _layout(one) == _layout(plan))
+    fills = plan.micro_batch <= ceil(workload.batch_per_step / plan.dp)
+    layouts = {_layout(one)[:3] for one in known}
+    return (plan,) if fills and _layout(plan)[:3] in layouts else ()
+
+
+def _layout(plan: Plan) -> tuple[int, int, int, bool]:
+    return plan.dp, plan.tp, plan.zero_stage, plan.recompute
+
+
+def plan_from_json(document: Any) -> Plan:
+    """A plan from a plain object, strictly; EngineRefusal (``plan_invalid``) names the field that is wrong."""
+    if not isinstance(document, Mapping):
+        raise EngineRefusal(EngineCode.PLAN_INVALID, field="plan")
+    for name, value in document.items():
+        kind = _PLAN_TYPES.get(name)
+        if kind is None or type(value) is not kind or not 0 <= value <= _LARGEST:
+            raise EngineRefusal(EngineCode.PLAN_INVALID, field=str(name)[:40])
+        if value < 1 and name in ("dp", "tp", "pp", "ep", "cp", "accumulation"):
+            raise EngineRefusal(EngineCode.PLAN_INVALID, field=name)
+    return Plan(**document)
 
 
 def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:

@@ -13,10 +13,10 @@ from advisor.engine.explain import EngineCode, EngineRefusal, Note
 from advisor.engine.hardware import Hardware, hardware, running_dtype
 from advisor.engine.intervals import evidence, link_range, step_halfwidth
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
-from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans
+from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
-from advisor.engine.step import Job, job_of, samples_per_step, step_parts
+from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
 from catalog.specs import AcceleratorSpec, FabricSpec, ServerSpec
 from profiling.workload import Workload
 
@@ -100,17 +100,16 @@ def predict(
 ) -> Prediction:
     """The job on ``gpus`` GPUs of this server: with this plan, else with the best that fits.
 
-    A given plan is predicted whether it fits or not (``memory.verdict``). EngineRefusal where there is no answer:
+    A given plan is predicted whether it fits or not (``memory.verdict``); its micro-batch is chosen if it names none.
+    EngineRefusal where there is no answer:
     unknown accelerator of a trace, no rate for the precision, no legal plan, nothing fits.
     """
-    if workload.measured is not None and traced_accelerator is None:
-        raise EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=workload.measured.device_name or "?")
-    if running_dtype(server.accelerator, workload.precision) is None:
-        raise EngineRefusal(
-            EngineCode.NO_RATE_FOR_PRECISION, accelerator=server.accelerator.name, precision=workload.precision
-        )
     job, system = job_of(workload, traced_accelerator), (server.accelerator, server.fabric)
-    plans = legal_plans(workload, gpus) if plan is None else (plan,)
+    if running_dtype(server.accelerator, workload.precision) is None:
+        raise no_rate(server.accelerator, workload.precision)
+    plans = legal_plans(workload, gpus)
+    if plan is not None:
+        plans = plans_like(workload, plan) if plan.gpus == gpus else ()
     if gpus > server.gpu_count or not plans:
         raise EngineRefusal(EngineCode.NO_LEGAL_PLAN, gpus=gpus)
     candidates = candidates_for(job, [system], [(0, plans)])

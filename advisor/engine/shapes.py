@@ -65,13 +65,15 @@ def bytes_per_value(precision: str) -> int:
 
 
 def model_flops(workload: Workload, samples: float) -> float | None:
-    """FLOPs of the matrix products and attention that ``samples`` need (no recomputation), None without a shape."""
+    """FLOPs of the products and of causal attention that ``samples`` need, None without a shape.
+
+    Nothing that is done twice counts: no recomputation. Inference needs the logits of the last token alone.
+    """
     if workload.model is None:
         return None
     shape = counted(workload.model)
-    weights = shape.layers * (
-        shape.hidden * (2 * shape.hidden + 2 * shape.kv_width) + shape.hidden * (shape.up_width + shape.ffn)
-    )
-    per_token = 2 * (weights + shape.hidden * shape.vocabulary) + 2 * shape.layers * shape.sequence * shape.hidden
-    passes = 3 if workload.mode is Mode.TRAINING else 1
-    return passes * per_token * shape.sequence * samples
+    training = workload.mode is Mode.TRAINING
+    weights = shape.hidden * (2 * shape.hidden + 2 * shape.kv_width + shape.up_width + shape.ffn)
+    layer = 2 * weights * shape.sequence + 2 * shape.sequence**2 * shape.hidden
+    logits = 2 * shape.hidden * shape.vocabulary * (shape.sequence if training else 1)
+    return (3 if training else 1) * (shape.layers * layer + logits) * samples

@@ -8,8 +8,9 @@ from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.carry import Captured, carried_parts
 from advisor.engine.collectives import Floats
 from advisor.engine.described import described_parts
-from advisor.engine.fabric import GROUPS, route, silicon_family
-from advisor.engine.hardware import hardware
+from advisor.engine.explain import EngineCode, EngineRefusal
+from advisor.engine.fabric import GROUPS, route
+from advisor.engine.hardware import hardware, running_dtype
 from advisor.engine.plans import has_subgroups
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 from profiling.workload import CollectiveWork, MeasuredStep, Workload
@@ -31,17 +32,26 @@ class Job:
 
 
 def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
-    """Joins a traced workload with the accelerator that it ran on; ValueError for a traced one without."""
+    """Joins a traced workload with the accelerator that it ran on.
+
+    EngineRefusal for a traced workload without one, or where nothing is known of its rate in the job's precision.
+    """
     if workload.measured is None:
         return Job(workload=workload)
     if traced is None:
-        raise ValueError("a traced workload needs the accelerator that it was captured on")
+        raise EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=workload.measured.device_name or "?")
+    if running_dtype(traced, workload.precision) is None:
+        raise no_rate(traced, workload.precision)
     fabric = _likely_fabric(traced)
     sizes = tuple(_message_bytes(work, workload.measured, traced, fabric) for work in workload.measured.collectives)
     captured = Captured(
         step=workload.measured, source=hardware([(traced, fabric)], workload.precision), message_bytes=sizes
     )
     return Job(workload=workload, traced=traced, captured=captured)
+
+
+def no_rate(accelerator: AcceleratorSpec, precision: str) -> EngineRefusal:
+    return EngineRefusal(EngineCode.NO_RATE_FOR_PRECISION, accelerators=accelerator.name, precision=precision)
 
 
 def _likely_fabric(accelerator: AcceleratorSpec) -> FabricSpec:
@@ -76,7 +86,3 @@ def samples_per_step(job: Job, candidates: Candidates) -> Floats:
     if has_subgroups(measured):
         return np.full(len(candidates), float(batch))
     return batch * candidates.dp / measured.gpu_count
-
-
-def same_silicon(one: AcceleratorSpec, other: AcceleratorSpec) -> bool:
-    return silicon_family(one.key) == silicon_family(other.key)

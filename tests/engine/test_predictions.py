@@ -6,7 +6,7 @@ import pytest
 
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.memory import Fit
-from advisor.engine.plans import Plan, legal_plans
+from advisor.engine.plans import Plan, legal_plans, plan_from_json
 from advisor.engine.prediction import predict
 from profiling.workload import CollectiveKind, CollectiveWork, Mode
 from tests.engine.machines import (
@@ -250,3 +250,40 @@ def test_what_is_assumed_is_noted():
     no_bf16 = replace(A100_SXM, dense_flops_per_s={"fp16": 125e12})
     found = step(TRAINING_SMALL, no_bf16, NVSWITCH, plan())
     assert EngineCode.DTYPE_FALLBACK in [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], {"dp": 0}, {"dp": -8}, {"dp": "8"}, {"dp": True}, {"speed": 9}, {"dp": 10**30}, {"recompute": 1}]
+)
+def test_a_wrong_plan_is_refused(wrong):
+    with pytest.raises(EngineRefusal) as refused:
+        plan_from_json(wrong)
+    assert refused.value.code is EngineCode.PLAN_INVALID
+
+
+def test_a_given_plan_is_predicted_even_if_it_does_not_fit():
+    given = plan_from_json({"dp": 8, "micro_batch": 8, "recompute": False})
+    found = predict(TRAINING_7B, server=server(A100_SXM), gpus=8, plan=given)
+    assert found.plan == given
+    assert found.memory.verdict is Fit.DOES_NOT_FIT
+    assert EngineCode.DOES_NOT_FIT in [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize(
+    "impossible",
+    [
+        Plan(dp=8, pp=2),
+        Plan(dp=8, micro_batch=9),
+        Plan(dp=4, micro_batch=1),
+        Plan(tp=8, pp=1, micro_batch=1, zero_stage=2),
+    ],
+)
+def test_plans_that_the_job_cannot_follow(impossible):
+    with pytest.raises(EngineRefusal):
+        predict(TRAINING_7B, server=server(), gpus=8, plan=impossible)
+
+
+def test_a_plan_without_a_micro_batch_gets_the_best():
+    found = predict(TRAINING_7B, server=server(), gpus=8, plan=plan_from_json({"dp": 8, "zero_stage": 3}))
+    assert (found.plan.dp, found.plan.zero_stage) == (8, 3)
+    assert found.plan.micro_batch >= 1
