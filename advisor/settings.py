@@ -148,18 +148,18 @@ def _embedded_socket() -> Path:
 
 REDIS_URL = env.str("REDIS_URL", default="")
 EMBEDDED_BROKER_SOCKET = None if REDIS_URL else _embedded_socket()
-_cache_url = REDIS_URL or f"unix://{EMBEDDED_BROKER_SOCKET}"
-_broker_url = REDIS_URL or f"redis+socket://{EMBEDDED_BROKER_SOCKET}"
+_redis_url = REDIS_URL or f"unix://{EMBEDDED_BROKER_SOCKET}"
 
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": _cache_url,
+        "LOCATION": _redis_url,
         "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
     }
 }
 
-CELERY_BROKER_URL = _broker_url
+# Celery has a scheme of its own for a server on a Unix socket
+CELERY_BROKER_URL = _redis_url.replace("unix://", "redis+socket://", 1)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_SERIALIZER = "json"

@@ -7,6 +7,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include("advisor.api.urls")),
+    path("", include("advisor.pages_urls")),
 ]
 
 handler400 = "advisor.errors.bad_request"

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor import messages as engine_messages
-from profiling import messages as profiling_messages
+from profiling.bottleneck_messages import FINDINGS
+from profiling.messages import NOTES
 
-_TABLES = (profiling_messages.NOTES, engine_messages.SENTENCES, engine_messages.VERDICTS)
+_TABLES = (NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
 
 
 def sentence(code: str, params: Mapping[str, Any]) -> str:

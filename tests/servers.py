@@ -20,7 +20,7 @@ def redis_server() -> Iterator[str]:
     process = broker.start(folder / "redis.sock", folder)
     try:
         _wait(lambda: broker.answers(f"unix://{folder / 'redis.sock'}"), "the Redis-compatible server")
-        yield f"redis+socket://{folder / 'redis.sock'}"
+        yield f"unix://{folder / 'redis.sock'}"
     finally:
         process.terminate()
         process.wait()
