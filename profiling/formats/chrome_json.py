@@ -209,7 +209,7 @@ class EventStream:
             repairs: Counter[NoteCode] = Counter()
             try:
                 found = msgspec.json.decode(repaired(text, repairs) if mending else text)
-            except (*DecodingFailure, ValueError) as error:
+            except DecodingFailure as error:
                 detail = str(error)
                 continue
             self.repairs += repairs

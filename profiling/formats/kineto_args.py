@@ -41,14 +41,14 @@ def decoded(raw: Sequence[msgspec.Raw]) -> list[Args]:
     """Arguments of several events at once; those that are no object are empty."""
     try:
         return _many.decode(b"[" + b",".join([bytes(one) or b"{}" for one in raw]) + b"]")
-    except msgspec.ValidationError:
-        return [_single(one) for one in raw]
+    except (msgspec.DecodeError, ValueError):
+        return [_single(bytes(one)) for one in raw]
 
 
-def _single(raw: msgspec.Raw) -> Args:
+def _single(raw: bytes) -> Args:
     try:
-        return _one.decode(raw)
-    except msgspec.DecodeError:
+        return _one.decode(raw.decode("utf-8", errors="replace"))
+    except (msgspec.DecodeError, ValueError):
         return NOTHING
 
 

@@ -26,7 +26,7 @@ class Event(msgspec.Struct, gc=False):
     args: msgspec.Raw = msgspec.Raw()
 
 
-DecodingFailure = (msgspec.DecodeError, RecursionError)
+DecodingFailure = (msgspec.DecodeError, RecursionError, ValueError)
 decode_events = msgspec.json.Decoder(list[Event]).decode
 _decode_exactly = msgspec.json.Decoder(list[Event], float_hook=Decimal).decode
 _decode_one = msgspec.json.Decoder(Event).decode
