@@ -11,6 +11,7 @@ from advisor.engine.explain import EngineCode
 from advisor.labels import PARTS, RESOURCES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
 from advisor.wording import sentence
+from profiling.notes import BottleneckCode
 
 BARS = 5
 FIRST_OFFERS = 10
@@ -25,6 +26,7 @@ _LEFT_OUT = frozenset(
         EngineCode.NOTHING_FITS,
     }
 )
+_HOST = frozenset({BottleneckCode.HOST_BOUND, BottleneckCode.HOST_BOUND_UNVERIFIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +153,22 @@ class Bottleneck:
         return _largest_first(self.document.get("sensitivities", {}))
 
     @property
+    def statement(self) -> str | None:
+        """What leads, of a captured job."""
+        return next((text for _code, text in self._findings()), None)
+
+    @property
+    def host_warnings(self) -> list[str]:
+        return [text for code, text in self._findings() if code in _HOST]
+
+    @property
     def evidence(self) -> list[str]:
-        return [sentence(note["code"], note["params"]) for note in self.document.get("evidence", ())]
+        """Everything else that was found."""
+        return [text for code, text in list(self._findings())[1:] if code not in _HOST]
+
+    def _findings(self) -> Iterator[tuple[str, str]]:
+        for note in self.document.get("evidence", ()):
+            yield note["code"], sentence(note["code"], note["params"])
 
 
 def server_label(offer: Document) -> str:

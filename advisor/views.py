@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from advisor import charts, selectors, services
 from advisor.examples import example_jobs, example_values
@@ -28,13 +28,13 @@ PAGE_SIZE = 20
 RECENT = 5
 
 
-@require_GET
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     recent = selectors.studies_of(known_owner(request))[:RECENT]
     return render(request, "advisor/home.html", {"recent": recent, "sample": selectors.sample_study()})
 
 
-@require_GET
+@require_safe
 def studies(request: HttpRequest) -> HttpResponse:
     pages = Paginator(selectors.studies_of(known_owner(request)), PAGE_SIZE)
     return render(request, "advisor/studies.html", {"page": pages.get_page(request.GET.get("page"))})
@@ -48,18 +48,14 @@ def new_description(request: HttpRequest) -> HttpResponse:
     form = DescriptionForm(request.POST)
     if not form.is_valid():
         return _description(request, form, status=422)
-    try:
-        study = services.create_described_study(
-            owner=page_owner(request),
-            title=form.study_title(),
-            workload=form.workload(),
-            goal=form.goal(),
-            study_id=form.cleaned_data["study_id"],
-        )
-    except Refusal as refusal:
-        form.add_error(None, sentence(refusal))
-        return _description(request, form, status=422)
-    return redirect(study)
+    created = services.create_described_study(
+        owner=page_owner(request),
+        title=form.study_title(),
+        workload=form.workload(),
+        goal=form.goal(),
+        study_id=form.asked_id,
+    )
+    return redirect(created)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -70,22 +66,22 @@ def new_capture(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _capture(request, form, status=422)
     try:
-        study = services.create_capture_study(
+        created = services.create_capture_study(
             owner=page_owner(request),
             title=form.study_title(),
             files=form.cleaned_data["files"],
             hints=form.hints(),
             goal=form.goal(),
-            study_id=form.cleaned_data["study_id"],
+            study_id=form.asked_id,
         )
     except Refusal as refusal:
         form.add_error("files", sentence(refusal))
         too_large = refusal.code == RefusalCode.UPLOAD_TOO_LARGE
         return _capture(request, form, status=413 if too_large else 422)
-    return redirect(study)
+    return redirect(created)
 
 
-@require_GET
+@require_safe
 @never_cache
 def study(request: HttpRequest, pk: UUID) -> HttpResponse:
     found = _study_or_404(request, pk)
@@ -98,7 +94,7 @@ def study(request: HttpRequest, pk: UUID) -> HttpResponse:
     return render(request, "advisor/waiting.html", context)
 
 
-@require_GET
+@require_safe
 @never_cache
 def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The fragment that the waiting page polls; a finished run makes the browser load the page again."""
@@ -110,7 +106,7 @@ def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
     return render(request, "advisor/progress.html", context)
 
 
-@require_GET
+@require_safe
 def chart(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     found = _study_or_404(request, pk)
     if found.result is None or name not in charts.NAMES:
@@ -128,7 +124,7 @@ def delete(request: HttpRequest, pk: UUID) -> HttpResponse:
     return redirect("studies")
 
 
-@require_GET
+@require_safe
 def sample(request: HttpRequest) -> HttpResponse:
     found = selectors.sample_study()
     if found is None:
@@ -136,7 +132,7 @@ def sample(request: HttpRequest) -> HttpResponse:
     return redirect(found)
 
 
-@require_GET
+@require_safe
 def problems(request: HttpRequest) -> HttpResponse:
     return render(request, "advisor/problems.html", {"sections": problem_sections()})
 

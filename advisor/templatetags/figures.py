@@ -1,16 +1,19 @@
 """Figures in templates: humanised text, full precision in the element's value and title."""
 
+import re
 from datetime import date
 from functools import partial
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from advisor import figures, labels
 from advisor.figures import Number
 
 register = template.Library()
+
+_ADDRESS = re.compile(r"(https?://[^\s;,)]+)")
 
 register.filter("number", figures.number)
 register.filter("percent", figures.percent)
@@ -28,6 +31,16 @@ for _name, _names in {
     "basis_name": labels.PRICE_BASES,
 }.items():
     register.filter(_name, partial(labels.name_of, _names))
+
+
+@register.filter
+def linked(source: str) -> SafeString:
+    """A source as it stands, its addresses as links."""
+    pieces = [
+        (format_html('<a href="{}" rel="nofollow noopener">{}</a>', piece, piece) if place % 2 else piece,)
+        for place, piece in enumerate(_ADDRESS.split(source))
+    ]
+    return format_html_join("", "{}", pieces)
 
 
 @register.filter

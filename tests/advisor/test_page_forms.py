@@ -1,0 +1,165 @@
+"""The two forms: what is wrong is said beside its field, what was typed stays, a double click makes one study."""
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from advisor.examples import example_jobs
+from advisor.models import Study
+from profiling.models import Trace
+from profiling.workload import ModelShape
+from tests.advisor.page_support import capture, description
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped_catalog")]
+
+DESCRIPTION, CAPTURE = "/studies/new/description/", "/studies/new/capture/"
+
+
+def errors_of(html: str) -> list[str]:
+    """The sentences of the error summary."""
+    summary = re.search(r"error-summary.*?<ul>(.*?)</ul>", html, re.S)
+    return [] if summary is None else re.findall(r"<li>(.*?)</li>", summary[1])
+
+
+@pytest.mark.parametrize("job", example_jobs(), ids=lambda job: job["key"])
+def test_example_fills_in_a_form_that_is_accepted(browser: Client, job: dict[str, str]) -> None:
+    html = browser.get(DESCRIPTION, {"example": job["key"]}).content.decode()
+    sent = dict(re.findall(r'<input type="(?:number|text|hidden)" name="(\w+)" value="([^"]*)"', html))
+    sent |= {name: "on" for name in re.findall(r'name="(\w+)"[^>]*\bchecked', html) if name != "objective"}
+    sent |= {"mode": job["mode"], "precision": job["precision"], "objective": "cost", "pricing": "on_demand"}
+    response = browser.post(DESCRIPTION, sent)
+    assert errors_of(response.content.decode()) == []
+    assert Study.objects.get().inputs["workload"]["model"]["hidden"] == int(job["hidden"])
+
+
+def test_unknown_example_is_an_empty_form(browser: Client) -> None:
+    assert browser.get(DESCRIPTION, {"example": "<x>"}).status_code == 200
+
+
+def test_description_becomes_the_workload_that_was_meant(browser: Client) -> None:
+    response = browser.post(DESCRIPTION, description(title="my job", micro_batch="2", gpus="8", pricing=["spot"]))
+    study = Study.objects.get()
+    assert response.headers["Location"] == reverse("study", args=[study.pk])
+    workload, goal = study.inputs["workload"], study.inputs["goal"]
+    assert (study.title, workload["batch_per_step"], workload["micro_batch"]) == ("my job", 64, 2)
+    assert ModelShape(**workload["model"]) == ModelShape(
+        layers=32,
+        hidden=4096,
+        heads=32,
+        kv_heads=8,
+        ffn_hidden=14336,
+        vocabulary=128256,
+        sequence_length=4096,
+        gated_mlp=True,
+        parameters=8.03e9,
+    )
+    assert (goal["objective"], goal["samples"], goal["gpus"], goal["pricing_models"]) == ("cost", 1e5, 8, ["spot"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"batch_per_step": "-4"}, "Enter a whole number from 1 to 10,000,000."),
+        ({"batch_per_step": "many"}, "Enter a whole number from 1 to 10,000,000."),
+        ({"batch_per_step": "9" * 5000}, "Enter a whole number from 1 to 10,000,000."),
+        ({"layers": "0"}, "Enter a whole number from 1 to 1,000."),
+        ({"samples": "nan"}, "Enter a number from 1 to"),
+        ({"samples": "-1"}, "Enter a number from 1 to"),
+        ({"parameters_billions": "1e400"}, "Enter a number from"),
+        ({"heads": "33", "kv_heads": None}, "The hidden size must be a multiple of the number of attention heads."),
+        ({"kv_heads": "5"}, "The attention heads must be a multiple of the key and value heads."),
+        ({"micro_batch": "65"}, "The micro-batch cannot be larger than the batch per step."),
+        ({"pricing": []}, "Choose at least one kind of price."),
+        ({"precision": "int3"}, "Select a valid choice."),
+        ({"gpus": "3"}, "Select a valid choice."),
+        ({"title": "x" * 121}, "at most 120 characters"),
+    ],
+)
+def test_wrong_value_gives_one_sentence_and_keeps_the_rest(
+    browser: Client, changes: dict[str, Any], sentence: str
+) -> None:
+    response = browser.post(DESCRIPTION, description(**{"title": "kept & safe", **changes}))
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert len(errors_of(html)) == 1
+    assert sentence in errors_of(html)[0]
+    assert "autofocus" in html
+    assert "title" in changes or 'value="kept &amp; safe"' in html
+    assert not Study.objects.exists()
+
+
+def test_hostile_title_stays_text(browser: Client) -> None:
+    study = browser.post(DESCRIPTION, description(title="</title><script>alert(1)</script>\u202e"), follow=True)
+    html = study.content.decode()
+    assert "<script>alert" not in html
+    assert "\u202e" not in html
+
+
+def test_double_click_makes_one_study_and_a_changed_form_another(browser: Client) -> None:
+    sent = description()
+    first, second = (browser.post(DESCRIPTION, sent).headers["Location"] for _ in range(2))
+    changed = browser.post(DESCRIPTION, {**sent, "batch_per_step": "128"}).headers["Location"]
+    assert first == second != changed
+    assert Study.objects.count() == 2
+
+
+def test_same_form_from_two_browsers_makes_two_studies(browser: Client) -> None:
+    other = Client(headers={"host": "localhost"})
+    addresses = {client.post(DESCRIPTION, description()).headers["Location"] for client in (browser, other)}
+    assert len(addresses) == 2
+
+
+def test_capture_waits_for_a_worker_under_its_file_name(browser: Client) -> None:
+    response = browser.post(CAPTURE, capture(("../../<b>rank0.json", b"{}"), batch_per_step="8", precision="fp16"))
+    study = Study.objects.get()
+    assert response.headers["Location"] == reverse("study", args=[study.pk])
+    assert (study.title, study.run.status) == ("<b>rank0.json", "queued")
+    assert study.inputs["hints"]["batch_per_step"] == 8
+    assert "&lt;b&gt;rank0.json" in browser.get(response.headers["Location"]).content.decode()
+
+
+def test_several_files_are_one_capture(browser: Client) -> None:
+    browser.post(CAPTURE, capture(("rank0.json", b"{}"), ("rank1.json", b"[]")))
+    assert Trace.objects.get().files.count() == 2
+
+
+def test_double_click_on_upload_makes_one_study(browser: Client) -> None:
+    number = str(uuid.uuid4())
+    for _ in range(2):
+        browser.post(CAPTURE, capture(("rank0.json", b"{}"), study_id=number))
+    assert (Study.objects.count(), Trace.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        (lambda: capture(), "Choose at least one file."),
+        (lambda: capture(("a.json", b"")), "This file is empty"),
+        (lambda: capture(("a.json", b"{}"), batch_per_step="-1"), "Enter a whole number from 1 to 10,000,000."),
+        (lambda: capture(("a.json", b"{}"), layers="12", hidden="768", heads="12", vocabulary="50257"), "Fill in this"),
+    ],
+    ids=["no file", "empty file", "negative batch", "half a shape"],
+)
+def test_wrong_upload_gives_one_sentence_and_stores_nothing(browser: Client, sent: Any, sentence: str) -> None:
+    response = browser.post(CAPTURE, sent())
+    assert response.status_code == 422
+    (error,) = errors_of(response.content.decode())
+    assert sentence in error
+    assert (Study.objects.count(), Trace.objects.count()) == (0, 0)
+
+
+def test_upload_over_the_limit_is_413(browser: Client, settings: Any) -> None:
+    settings.UPLOAD_MAX_BYTES = 10
+    response = browser.post(CAPTURE, capture(("a.json", b"{" + b" " * 20 + b"}")))
+    assert response.status_code == 413
+    assert "the limit is 10" in errors_of(response.content.decode())[0]
+
+
+def test_limits_stand_beside_the_file_field(browser: Client) -> None:
+    html = browser.get(CAPTURE).content.decode()
+    assert "At most 64 files and 2 GiB together, 16 GiB when unpacked" in html
+    assert "export_chrome_trace" in html

@@ -1,0 +1,84 @@
+"""The waiting page and the fragment that it polls."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from advisor.pipeline import STUDY_STEPS
+from tests.advisor.page_support import running, waiting_study
+
+pytestmark = pytest.mark.django_db
+
+
+def page(browser: Client, **run: Any) -> str:
+    study = waiting_study(browser, **run)
+    return browser.get(study.get_absolute_url()).content.decode()
+
+
+def test_steps_are_named_and_the_current_one_has_its_percentage(browser: Client) -> None:
+    html = page(browser, **running(STUDY_STEPS[1].name, progress=0.42))
+    places = [html.index(str(step.title)) for step in STUDY_STEPS]
+    assert places == sorted(places) or html.count(str(STUDY_STEPS[1].title)) > 1
+    assert html.count('aria-current="step"') == 1
+    assert 'value="42"' in html
+    assert f"Step 2 of {len(STUDY_STEPS)}" in html
+
+
+def test_page_refreshes_itself_without_javascript(browser: Client) -> None:
+    html = page(browser, **running("read"))
+    assert '<noscript><meta http-equiv="refresh"' in html
+    assert "htmx-2.min.js" in html
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ({}, "Waiting for the worker"),
+        ({"age_s": 16}, "The worker does not answer."),
+        (running("read"), "Step 1 of"),
+        (running("read", lease_until=timezone.now() - timedelta(seconds=1)), "The worker stopped in the middle"),
+    ],
+    ids=["waiting", "silent", "running", "lost"],
+)
+def test_state_is_said_plainly(browser: Client, run: dict[str, Any], sentence: str) -> None:
+    assert sentence in page(browser, **run)
+
+
+def test_busy_worker_is_not_called_silent(browser: Client) -> None:
+    waiting_study(browser, **running("read"))
+    html = page(browser, age_s=60)
+    assert "busy with another job" in html
+    assert "does not answer" not in html
+
+
+def test_fragment_speaks_only_when_there_is_something_new(browser: Client) -> None:
+    study = waiting_study(browser, **running("read"))
+    address = reverse("study-progress", args=[study.pk])
+    assert "hx-swap-oob" in browser.get(address).content.decode()
+    assert "hx-swap-oob" not in browser.get(address, {"seen": "running-1"}).content.decode()
+
+
+@pytest.mark.parametrize("run", [{"status": "failed", "error_code": "no_events"}, {"status": "done"}])
+def test_finished_run_reloads_the_page(browser: Client, run: dict[str, Any]) -> None:
+    study = waiting_study(browser, **run)
+    response = browser.get(reverse("study-progress", args=[study.pk]))
+    assert response.headers["HX-Refresh"] == "true"
+
+
+def test_failure_says_why_and_where_to_read_on(browser: Client) -> None:
+    params = {"keys": "<img src=x onerror=alert(1)>"}
+    html = page(browser, status="failed", error_code="no_trace_events", error_params=params)
+    assert "There is no traceEvents list in this file" in html
+    assert "<img src=x" not in html
+    assert "/docs/problems/#no_trace_events" in html
+    assert "htmx" not in html
+
+
+def test_our_own_failure_shows_no_detail(browser: Client) -> None:
+    html = page(browser, status="failed", error_code="internal_error", error_detail="Traceback: secret", is_bug=True)
+    assert "secret" not in html
+    assert "fault is ours" in html

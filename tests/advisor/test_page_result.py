@@ -1,0 +1,142 @@
+"""The result page and its charts show what the stored document says, and nothing else."""
+
+import re
+import xml.etree.ElementTree as ET
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils.translation import override
+
+from advisor import charts, figures
+from advisor.models import Study
+from advisor.results import Result
+from advisor.wording import sentence
+from tests.advisor.page_support import description
+from tests.advisor.test_pages import assert_sound
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped_catalog")]
+
+
+@pytest.fixture
+def study(browser: Client) -> Study:
+    browser.post("/studies/new/description/", description())
+    return Study.objects.get()
+
+
+def text_of(response: Any) -> str:
+    without_links = re.sub(r"</?a\b[^>]*>", "", response.content.decode())
+    words = unescape(re.sub(r"<[^>]+>", " ", without_links))
+    return re.sub(r"\s+", " ", words)
+
+
+def test_verdict_stands_on_top_with_its_range_and_sources(browser: Client, study: Study) -> None:
+    response = browser.get(study.get_absolute_url())
+    text, verdict = text_of(response), study.result["verdict"]
+    assert re.sub(r"\s+", " ", sentence(verdict["code"], verdict["params"])) in text
+    low, high = (figures.percent(verdict[name], signed=True) for name in ("break_even_low", "break_even_high"))
+    assert f"80% range {low} to {high}" in text
+    assert verdict["market"]["sources"]
+    assert all(source in text for source in verdict["market"]["sources"])
+    assert_sound(response.content.decode())
+
+
+def test_offers_stand_in_rank_order_with_money_time_range_date_and_source(browser: Client, study: Study) -> None:
+    text = text_of(browser.get(study.get_absolute_url()))
+    places = []
+    for offer in study.result["offers"]:
+        name = f"{offer['server']['provider']} {offer['server']['sku']}"
+        cost = figures.money(offer["cost_to_finish"], offer["currency"])
+        found = re.search(re.escape(name) + r"\b.{0,40}?" + re.escape(cost), text[max(places, default=0) :])
+        assert found, name
+        places.append(max(places, default=0) + found.end())
+        assert offer["observed_on"] in text
+        assert figures.duration_range(offer["low_s"], offer["high_s"]) in text
+        assert offer["source"] in text
+
+
+def test_unknown_is_said_and_never_zero(browser: Client, study: Study) -> None:
+    study.result["verdict"]["market"] = None
+    study.result["workload"]["parameters"] = None
+    study.result["offers"][0]["source"] = ""
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()))
+    assert "What the market asks unknown" in text
+    assert "parameters: unknown" in text
+    assert "source unknown" in text
+
+
+def test_notes_and_what_is_left_out_are_sentences(browser: Client, study: Study) -> None:
+    text = text_of(browser.get(study.get_absolute_url()))
+    assert study.result["notes"]
+    for note in study.result["notes"]:
+        assert sentence(note["code"], note["params"]) in text
+
+
+def test_nothing_to_offer_is_said(browser: Client) -> None:
+    browser.post("/studies/new/description/", description(parameters_billions="90000", title="giant"))
+    response = browser.get(Study.objects.get().get_absolute_url())
+    assert response.status_code == 200
+    assert "No offer in the catalog can do this job" in text_of(response)
+    assert_sound(response.content.decode())
+
+
+@pytest.mark.parametrize("name", sorted(charts.NAMES))
+def test_chart_is_an_image_that_asks_nobody(browser: Client, study: Study, name: str) -> None:
+    response = browser.get(reverse("study-chart", args=[study.pk, name]))
+    assert response.headers["Content-Type"] == "image/svg+xml"
+    drawn = response.content.decode()
+    assert ET.fromstring(drawn).tag.endswith("svg")
+    addresses = set(re.findall(r"https?://[^\"' )]+", drawn))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert "@import" not in drawn
+
+
+def test_breakdown_chart_and_table_tell_the_same(browser: Client, study: Study) -> None:
+    drawn = browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).content.decode()
+    text = text_of(browser.get(study.get_absolute_url()))
+    for row in Result.of(study).parts:
+        assert figures.duration(row.step_s) in drawn
+        assert f"{row.where} {figures.duration(row.cells[0][0])}" in text
+        assert sum(seconds for seconds, _ in row.cells) == pytest.approx(row.step_s)
+
+
+def test_charts_belong_to_the_owner_and_to_a_finished_study(browser: Client, study: Study) -> None:
+    address = reverse("study-chart", args=[study.pk, "scaling"])
+    assert Client(headers={"host": "localhost"}).get(address).status_code == 404
+    assert browser.get(reverse("study-chart", args=[study.pk, "nothing"])).status_code == 404
+    Study.objects.filter(pk=study.pk).update(result=None)
+    assert browser.get(address).status_code == 404
+
+
+def test_chart_is_drawn_once_per_language(study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    drawn: list[str] = []
+    monkeypatch.setattr(charts, "draw", lambda result, name: drawn.append(name) or b"<svg/>")
+    for language in ("en", "en", "zh-hans", "zh-hans"):
+        with override(language):
+            charts.cached(study, "scaling")
+    assert drawn == ["scaling", "scaling"]
+
+
+def test_captured_step_is_shown_beside_the_predictions(study: Study) -> None:
+    measured = {
+        "device_name": "NVIDIA A100-SXM4-80GB",
+        "gpu_count": 8,
+        "step_s": 1.0,
+        "idle_s": 0.1,
+        "kernels": [
+            {"kernel_class": "matmul", "busy_s": 0.4, "launches": 1},
+            {"kernel_class": "attention", "busy_s": 0.1, "launches": 1},
+            {"kernel_class": "other", "busy_s": 0.1, "launches": 1},
+            {"kernel_class": "copy", "busy_s": 0.05, "launches": 1},
+        ],
+        "collectives": [{"kind": "all_reduce", "calls": 1, "busy_s": 0.4, "exposed_s": 0.25}],
+    }
+    row = Result(document=study.result, measured=measured).parts[0]
+    assert row.where == "captured: 8 × NVIDIA A100-SXM4-80GB"
+    assert [seconds for seconds, _ in row.cells] == pytest.approx([0.5, 0.1, 0.05, 0.25, 0.1])
+    assert row.low_s is None
+    assert row.hidden_s == pytest.approx(0.15)

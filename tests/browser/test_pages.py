@@ -1,0 +1,92 @@
+"""The buyer's way through the pages, in Chromium."""
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from advisor import services
+from advisor.models import Study
+from profiling import runs
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def assert_usable(page: Page) -> None:
+    """No serious finding of axe, nothing wider than the screen."""
+    found = Axe().run(page).response["violations"]
+    serious = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+    assert serious == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/", "/studies/", "/studies/new/capture/", "/studies/new/description/", "/docs/problems/"],
+)
+def test_page_is_usable(page: Page, address: str) -> None:
+    page.goto(address)
+    assert_usable(page)
+
+
+def test_described_job_gets_its_answer(page: Page, catalog: None) -> None:
+    page.goto("/")
+    page.locator("main").get_by_role("link", name="Describe a job").click()
+    page.get_by_role("link", name="Fine-tuning Llama 3.1 8B").click()
+    page.get_by_role("button", name="Find servers").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fine-tuning Llama 3.1 8B")
+    expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")
+    page.get_by_text("The figures of this chart").first.click()
+    for image in page.locator("figure img").all():
+        image.scroll_into_view_if_needed()
+        expect(image).to_have_js_property("complete", True)
+        assert image.evaluate("image => image.naturalWidth") > 200
+    assert_usable(page)
+
+
+def test_wrong_value_moves_the_focus_to_the_summary(chromium: object, plain_page: Page, catalog: None) -> None:
+    plain_page.goto("/studies/new/description/?example=bert-large")
+    plain_page.get_by_label("Attention heads").fill("15")
+    plain_page.get_by_role("button", name="Find servers").click()
+    summary = plain_page.locator(".error-summary")
+    expect(summary).to_be_focused()
+    expect(summary).to_contain_text("The hidden size must be a multiple")
+    expect(plain_page.get_by_label("Attention heads")).to_have_value("15")
+
+
+def test_upload_is_followed_to_its_end(page: Page, catalog: None, tmp_path: Path) -> None:
+    """The worker is played here, so that each state is seen: waiting, at work, ended."""
+    trace = tmp_path / "rank0.json"
+    trace.write_text('{"schemaVersion": 1, "traceEvents": []}')
+    page.goto("/studies/new/capture/")
+    page.get_by_label("Capture files").set_input_files(trace)
+    page.get_by_role("button", name="Upload and find servers").click()
+    status = page.get_by_role("status")
+    expect(status).to_contain_text("Waiting for the worker")
+    assert_usable(page)
+    study = Study.objects.get()
+    claimed = runs.claim(study.run_id)
+    assert claimed is not None
+    claimed.begin("read")
+    expect(status).to_contain_text("Step 1 of 4: Reading the capture")
+    services.answer_capture_study(claimed)
+    expect(page.get_by_role("alert")).to_contain_text("There is no answer")
+    expect(page.locator("main")).to_contain_text("No events recorded")
+    assert_usable(page)
+
+
+def test_everything_works_without_javascript(plain_page: Page, catalog: None) -> None:
+    plain_page.goto("/studies/new/description/?example=llama-3.1-8b")
+    plain_page.get_by_role("button", name="Find servers").click()
+    expect(plain_page.locator(".verdict-sentence")).to_contain_text("NVLink")
+    plain_page.get_by_text("Delete this study").click()
+    plain_page.get_by_role("button", name="Delete for good").click()
+    expect(plain_page.get_by_role("status")).to_contain_text("deleted")
+
+
+def test_language_is_switched_in_the_footer(page: Page) -> None:
+    page.goto("/docs/problems/")
+    page.get_by_role("button", name="繁體中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hant")
+    assert page.url.endswith("/docs/problems/")
