@@ -98,6 +98,7 @@ def running(database: str) -> Iterator[Stack]:
             "REDIS_URL": servers.enter_context(redis_server()),
             "RUN_LEASE_S": "3",
             "RUN_SWEEP_S": "1",
+            "API_RATE": "100000/min",
         }
         environment.pop("DATABASE_URL", None)
         if database == "postgres":
