@@ -56,6 +56,7 @@ def rules() -> tuple[Rule, ...]:
     )
 
 
+@lru_cache(maxsize=1 << 14)
 def classify(name: str) -> tuple[Family, CollectiveKind | None]:
     """Family of a kernel name, and which collective it carries out where it is communication."""
     for rule in rules():

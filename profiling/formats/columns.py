@@ -66,6 +66,11 @@ class DeviceColumns:
             self._parts[name] = [np.concatenate([np.zeros(0, dtype=_TYPES[name]), *parts])]
         return self._parts[name][0]
 
+    def drop(self, *names: str) -> None:
+        """Forget columns that are used up."""
+        for name in names:
+            self._parts[name] = []
+
     def add(
         self,
         events: Sequence[Event],

@@ -25,13 +25,15 @@ def timelines(
 ) -> tuple[tuple[Timeline, ...], list[Note]]:
     """One Timeline per rank in the file, in order of rank, and what is to be told about them."""
     notes: list[Note] = []
-    start, duration = seen.device.column("start"), seen.device.column("duration").copy()
+    start, duration = seen.device.column("start"), seen.device.column("duration")
     runaways = clip_runaways(seen, start, duration)
     if runaways:
         notes.append(Note(NoteCode.RUNAWAY_KERNELS, {"count": runaways}))
     split = _rank_of_process(seen)
     if split is None:
         launched = seen.calls.starts_of(seen.device.column("correlation"))
+        seen.calls.parts.clear()
+        seen.device.drop("correlation", "process")
         agree = _clocks_agree(start, launched, notes)
         rank = _single_rank(seen, metadata, source)
         whole = np.arange(start.size)
@@ -55,6 +57,8 @@ def clip_runaways(seen: KinetoCollector, start: NDArray[np.int64], duration: NDA
     Changes ``duration``; returns the number of rows changed.
     """
     device, stream = seen.device.column("device"), seen.device.column("stream")
+    if duration.max() <= _RUNAWAY * max(1, int(duration.min())):
+        return 0
     order = np.lexsort((start, stream, device))
     if order.size < 3:
         return 0
@@ -150,7 +154,8 @@ def _timeline(
     rank: int | None,
     clocks_agree: bool,
 ) -> Timeline:
-    rows = rows[np.argsort(start[rows], kind="stable")]
+    if (np.diff(start[rows]) < 0).any():
+        rows = rows[np.argsort(start[rows], kind="stable")]
     device = seen.device
     return Timeline(
         rank=rank,
