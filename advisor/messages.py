@@ -17,9 +17,9 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "No published measurements of matrix products on %(accelerator)s: predicted from its data sheet, with a wide "
         "range."
     ),
-    EngineCode.CAPTURE_HAS_SUBGROUPS: _(
-        "The captured ranks exchange in groups smaller than the job (tensor or pipeline parallel), so only the "
-        "captured count of %(gpus)s GPUs is predicted. Describe the model to compare other partitionings."
+    EngineCode.CAPTURE_NOT_DATA_PARALLEL: _(
+        "The captured ranks exchange more than data-parallel ranks do (tensor, pipeline or expert parallel), so only "
+        "the captured count of %(gpus)s GPUs is predicted. Describe the model to compare other partitionings."
     ),
     EngineCode.COLLECTIVE_BYTES_ESTIMATED: _(
         "The capture has no message sizes: they were inferred from the time the exchanges took, so the range is wide."
@@ -36,6 +36,9 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.GRADIENT_SIZE_UNKNOWN: _(
         "The capture shows no exchange and the number of parameters is not known, so only one GPU is predicted. Give "
         "the number of parameters to compare several GPUs."
+    ),
+    EngineCode.GROUPS_ASSUMED: _(
+        "The capture does not say which ranks exchange with each other: taken for data-parallel ranks of the whole job."
     ),
     EngineCode.MEMORY_TIGHT: _("Memory will be tight: the plan may or may not fit."),
     EngineCode.MEMORY_UNKNOWN: _("How much memory the job needs is not known; whether it fits was not checked."),

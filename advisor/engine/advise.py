@@ -8,7 +8,7 @@ from advisor.engine.cost import DEFAULT_STEPS, Goal, Priced, priced, total_sampl
 from advisor.engine.explain import EngineCode, Note
 from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import running_dtype
-from advisor.engine.plans import GPU_COUNTS, has_subgroups, legal_plans
+from advisor.engine.plans import GPU_COUNTS, is_data_parallel, legal_plans
 from advisor.engine.prediction import Outcome, Prediction, Shortage, System, predict_all
 from advisor.engine.ranking import Ranked, listed, ranked
 from advisor.engine.scaling import Curve, curve
@@ -146,12 +146,14 @@ def _job_notes(workload: Workload, goal: Goal) -> list[Note]:
     measured = workload.measured
     if measured is None:
         return notes
-    if has_subgroups(measured):
-        return [*notes, Note(EngineCode.CAPTURE_HAS_SUBGROUPS, {"gpus": measured.gpu_count})]
-    if workload.mode is Mode.TRAINING and not legal_plans(workload, 2):
-        notes.append(Note(EngineCode.GRADIENT_SIZE_UNKNOWN))
     if any(work.message_bytes is None for work in measured.collectives):
         notes.append(Note(EngineCode.COLLECTIVE_BYTES_ESTIMATED))
+    if not is_data_parallel(workload, measured):
+        return [*notes, Note(EngineCode.CAPTURE_NOT_DATA_PARALLEL, {"gpus": measured.gpu_count})]
+    if workload.mode is Mode.TRAINING and not legal_plans(workload, 2):
+        notes.append(Note(EngineCode.GRADIENT_SIZE_UNKNOWN))
+    if any(work.group_size is None for work in measured.collectives):
+        notes.append(Note(EngineCode.GROUPS_ASSUMED))
     return [*notes, Note(EngineCode.WEAK_SCALING)]
 
 

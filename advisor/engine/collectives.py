@@ -28,8 +28,8 @@ _GRID = 2.0 ** (_FIRST_EXPONENT + _STEP * np.arange(_SIZES))
 
 
 def bus_factor(kind: CollectiveKind, group: int) -> float:
-    """Bytes that cross the busiest link over message bytes (nccl-tests, doc/PERFORMANCE.md)."""
-    if kind is CollectiveKind.ALL_REDUCE:
+    """Bytes that cross the busiest link over message bytes (nccl-tests, doc/PERFORMANCE.md); unknown = all-reduce."""
+    if kind in (CollectiveKind.ALL_REDUCE, CollectiveKind.UNKNOWN):
         return 2 * (group - 1) / group
     if kind in (CollectiveKind.BROADCAST, CollectiveKind.SEND_RECV):
         return 1.0

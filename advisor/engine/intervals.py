@@ -9,6 +9,7 @@ import numpy as np
 from advisor.engine.calibrated import Evidence, log_halfwidth
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, group_index
+from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import gemm_law
 from advisor.engine.step import Job, step_parts
 from catalog.specs import AcceleratorSpec
@@ -50,8 +51,14 @@ def step_halfwidth(levels: list[Evidence]) -> Floats:
     return np.array([log_halfwidth(level, "step") for level in levels], dtype=np.float64)
 
 
-def ratio_halfwidth(same_accelerator: bool, one: Evidence, other: Evidence) -> float:
-    """ln half-width of the ratio of two predictions of the same job, links apart: most of the error is shared."""
-    if same_accelerator:
+def ratio_halfwidth(one: tuple[str, Evidence], other: tuple[str, Evidence]) -> float:
+    """ln half-width of the ratio of two predictions of the same job, links apart: most of the error is shared.
+
+    Each is (accelerator key, evidence). Two forms of one chip err alike, whatever the evidence for the chip.
+    """
+    if one[0] == other[0]:
         return log_halfwidth(Evidence.ANCHORED, "ratio")
-    return log_halfwidth(max(Evidence.CALIBRATED, one, other, key=lambda level: level.rank), "ratio")
+    if silicon_family(one[0]) == silicon_family(other[0]):
+        return log_halfwidth(Evidence.CALIBRATED, "ratio")
+    worst = max(Evidence.CALIBRATED, one[1], other[1], key=lambda level: level.rank)
+    return log_halfwidth(worst, "ratio")

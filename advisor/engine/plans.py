@@ -20,7 +20,8 @@ class Plan:
     """``dp`` x ``tp`` ranks (``pp``, ``ep``, ``cp`` are 1: one server).
 
     ``zero_stage`` 0 replicates, 1 shards the optimizer, 3 shards everything (FSDP). ``micro_batch``: samples per rank
-    and forward pass, ``accumulation`` passes a step; 0 micro-batch = as captured.
+    and forward pass, ``accumulation`` passes a step; 0 micro-batch = as captured. ``captured``: the capture's own
+    layout, which is not data-parallel alone; its ranks count as ``dp``.
     """
 
     dp: int = 1
@@ -32,6 +33,7 @@ class Plan:
     micro_batch: int = 0
     accumulation: int = 1
     recompute: bool = False
+    captured: bool = False
 
     @property
     def gpus(self) -> int:
@@ -40,6 +42,8 @@ class Plan:
     @property
     def label(self) -> str:
         """Short name, the same in every language: ``dp4 tp2 zero1 mb8 x2 rc``."""
+        if self.captured:
+            return "captured"
         parts = [f"dp{self.dp}", f"tp{self.tp}" if self.tp > 1 else ""]
         parts += [
             f"zero{self.zero_stage}" if self.zero_stage else "",
@@ -81,8 +85,8 @@ def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
     return (plan,) if fills and _layout(plan)[:3] in layouts else ()
 
 
-def _layout(plan: Plan) -> tuple[int, int, int, bool]:
-    return plan.dp, plan.tp, plan.zero_stage, plan.recompute
+def _layout(plan: Plan) -> tuple[int, int, int, bool, bool]:
+    return plan.dp, plan.tp, plan.zero_stage, plan.recompute, plan.captured
 
 
 def plan_from_json(document: Any) -> Plan:
@@ -152,9 +156,9 @@ def _recompute(workload: Workload) -> Iterable[bool]:
 
 
 def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iterator[Plan]:
-    if has_subgroups(measured):
+    if not is_data_parallel(workload, measured):
         if gpus == measured.gpu_count:
-            yield Plan(dp=gpus)
+            yield Plan(dp=gpus, captured=True)
         return
     if gpus == measured.gpu_count or _can_resize(workload, measured, gpus):
         for tp in _tensor_degrees(workload, gpus):
@@ -168,9 +172,15 @@ def _can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:
     return workload.parameters is not None or workload.model is not None
 
 
-def has_subgroups(measured: MeasuredStep) -> bool:
-    """Whether the captured ranks talked in groups smaller than the job (tensor or pipeline parallel)."""
-    return any(
-        work.kind is CollectiveKind.SEND_RECV or work.group_size not in (None, 1, measured.gpu_count)
-        for work in measured.collectives
-    )
+def is_data_parallel(workload: Workload, measured: MeasuredStep) -> bool:
+    """Whether what the captured ranks exchanged is what data-parallel ranks exchange, so that their number may change.
+
+    Replicas that serve exchange nothing; ranks that train exchange gradients and sharded weights, all with all.
+    """
+    talks = [work for work in measured.collectives if work.group_size != 1]
+    if workload.mode is Mode.INFERENCE:
+        return not talks
+    return all(work.kind in _DATA_PARALLEL and work.group_size in (None, measured.gpu_count) for work in talks)
+
+
+_DATA_PARALLEL = frozenset(CollectiveKind) - {CollectiveKind.SEND_RECV, CollectiveKind.ALL_TO_ALL}

@@ -80,10 +80,9 @@ def paired_range(one: Prediction, other: Prediction, *, same_machine: bool = Fal
 
     ``same_machine``: their fabrics are equal; with the same accelerator nothing is left to differ.
     """
-    same = one.accelerator_key == other.accelerator_key
-    if same and same_machine:
+    if same_machine and one.accelerator_key == other.accelerator_key:
         return 1.0, 1.0
-    shared = ratio_halfwidth(same, one.evidence, other.evidence)
+    shared = ratio_halfwidth((one.accelerator_key, one.evidence), (other.accelerator_key, other.evidence))
     low = hypot(shared, other.link_low, one.link_high)
     high = hypot(shared, other.link_high, one.link_low)
     return exp(-low), exp(high)

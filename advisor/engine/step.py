@@ -6,12 +6,12 @@ import numpy as np
 
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.carry import Captured, carried_parts
-from advisor.engine.collectives import Floats
+from advisor.engine.collectives import Floats, bus_factor
 from advisor.engine.described import described_parts
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.fabric import GROUPS, route
 from advisor.engine.hardware import hardware, running_dtype
-from advisor.engine.plans import has_subgroups
+from advisor.engine.plans import is_data_parallel
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 from profiling.workload import CollectiveWork, MeasuredStep, Workload
 
@@ -68,7 +68,9 @@ def _message_bytes(work: CollectiveWork, step: MeasuredStep, accelerator: Accele
     group = next((size for size in GROUPS if size >= ranks), GROUPS[-1])
     total = sum(other.busy_s for other in step.collectives)
     waiting = (step.waiting_s or 0.0) * work.busy_s / total if total else 0.0
-    return max(work.busy_s - waiting, 0.0) / max(work.calls, 1.0) * route(accelerator, fabric, group).bus_bytes_per_s
+    way = route(accelerator, fabric, group)
+    moving_s = max(work.busy_s - waiting, 0.0) / max(work.calls, 1.0) - way.latency_s
+    return max(moving_s, 0.0) * way.bus_bytes_per_s / bus_factor(work.kind, group)
 
 
 def step_parts(job: Job, candidates: Candidates, speed: Speed = AS_IS) -> Parts:
@@ -83,6 +85,6 @@ def samples_per_step(job: Job, candidates: Candidates) -> Floats:
     batch, measured = job.workload.batch_per_step, job.workload.measured
     if measured is None:
         return np.full(len(candidates), float(batch))
-    if has_subgroups(measured):
+    if not is_data_parallel(job.workload, measured):
         return np.full(len(candidates), float(batch))
     return batch * candidates.dp / measured.gpu_count

@@ -145,13 +145,17 @@ def _comparison(
 
 
 def _code(break_even: float, low: float, high: float, market: MarketPremium | None) -> VerdictCode:
-    if break_even <= 0 and high <= 0:
+    if market is not None and low > market.premium:
+        return VerdictCode.WORTH_IT
+    if break_even < _NOTHING:
         return VerdictCode.NO_GAIN
     if market is None:
         return VerdictCode.NO_MARKET
-    if low > market.premium:
-        return VerdictCode.WORTH_IT
     return VerdictCode.NOT_WORTH_IT if high < market.premium else VerdictCode.NO_CLEAR_WINNER
+
+
+_NOTHING = 0.005
+"""A premium that rounds to 0 %."""
 
 
 def _shares(job: Job, systems: Sequence[System], pairs: Sequence[tuple[int, int, int]]) -> list[Mapping[str, float]]:

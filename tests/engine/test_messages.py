@@ -1,6 +1,7 @@
 """Every code has its sentence, and every sentence gets the parameters that it names."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,12 @@ def test_every_code_is_used(code):
 
 @pytest.mark.parametrize(
     ("job", "accelerator"),
-    [(TRAINING_SMALL, None), (TRACED, A100_SXM), (with_measured(collectives=()), A100_SXM)],
+    [
+        (TRAINING_SMALL, None),
+        (TRACED, A100_SXM),
+        (with_measured(collectives=()), A100_SXM),
+        (with_measured(collectives=(replace(TRACED.measured.collectives[0], group_size=None),)), A100_SXM),
+    ],
 )
 def test_notes_carry_what_their_sentences_name(job, accelerator):
     shown = document(advise(job, accelerator=accelerator, offers=MARKET, goal=Goal(as_of=TODAY)), limit=None)

@@ -124,8 +124,27 @@ def test_a_trace_without_exchange_needs_the_size_of_the_gradients():
 def test_groups_within_the_job_keep_the_captured_count():
     work = replace(TRACED.measured.collectives[0], group_size=2)
     job = with_measured(collectives=(work,))
-    assert legal_plans(job, 8) == (Plan(dp=8),)
+    assert legal_plans(job, 8) == (Plan(dp=8, captured=True),)
     assert legal_plans(job, 4) == ()
+
+
+def test_only_what_data_parallel_ranks_exchange_may_change_its_count():
+    experts = with_measured(collectives=(replace(TRACED.measured.collectives[0], kind=CollectiveKind.ALL_TO_ALL),))
+    serving = replace(TRACED, mode=Mode.INFERENCE)
+    for job in (experts, serving):
+        assert legal_plans(job, 8) == (Plan(dp=8, captured=True),)
+        assert legal_plans(job, 1) == ()
+
+
+def test_a_message_size_comes_back_from_its_time_on_the_likely_links():
+    known = with_measured(collectives=(replace(TRACED.measured.collectives[0], message_bytes=1e8, calls=1),))
+    there = predict(known, traced_accelerator=A100_SXM, server=server(A100_SXM), gpus=8).parts
+    took = there.communication_exposed_s + there.communication_hidden_s
+    unknown = replace(known.measured.collectives[0], message_bytes=None, busy_s=took, exposed_s=took)
+    again = predict(
+        with_measured(collectives=(unknown,)), traced_accelerator=A100_SXM, server=server(A100_SXM), gpus=8
+    ).parts
+    assert again.communication_exposed_s == pytest.approx(took, rel=0.3)
 
 
 def test_unknown_message_sizes_widen_the_range():
