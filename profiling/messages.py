@@ -7,7 +7,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as now
 from django.utils.translation import gettext_lazy as _
 
-from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+from profiling.bottleneck_messages import FINDINGS
+from profiling.notes import BottleneckCode, Note, NoteCode, Refusal, RefusalCode
 
 NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.BYTES_AFTER_GZIP: _("Bytes after the gzip stream were ignored."),
@@ -107,8 +108,14 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
 
 def sentence(item: Note | Refusal) -> str:
     """The sentence for a note or a refusal in the language that is active now."""
-    template: Any = REFUSALS[item.code] if isinstance(item, Refusal) else NOTES[item.code]
+    template: Any = _template(item)
     text = str(template) % {**item.params}
     if "file" in item.params:
         return now("%(file)s: %(sentence)s") % {"file": item.params["file"], "sentence": text}
     return text
+
+
+def _template(item: Note | Refusal) -> Promise:
+    if isinstance(item, Refusal):
+        return REFUSALS[item.code]
+    return FINDINGS[item.code] if isinstance(item.code, BottleneckCode) else NOTES[item.code]

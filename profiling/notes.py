@@ -60,6 +60,35 @@ class NoteCode(StrEnum):
     DEVICE_UNKNOWN = "device_unknown"
 
 
+class BottleneckCode(StrEnum):
+    """What bounds a job, what says so, and what should make one careful."""
+
+    HOST_LEADS = "host_leads"
+    COPIES_LEAD = "copies_lead"
+    WAITING_LEADS = "waiting_leads"
+    COMPUTE_LEADS = "compute_leads"
+    MEMORY_LEADS = "memory_leads"
+    COMMUNICATION_LEADS = "communication_leads"
+    NO_CLEAR_LEAD = "no_clear_lead"
+    TOO_FEW_KERNELS = "too_few_kernels"
+    MATMUL_SHARE = "matmul_share"
+    ATTENTION_SHARE = "attention_share"
+    MEMORY_KERNEL_SHARE = "memory_kernel_share"
+    OTHER_KERNEL_SHARE = "other_kernel_share"
+    COPY_SHARE = "copy_share"
+    EXPOSED_COMMUNICATION = "exposed_communication"
+    HIDDEN_COMMUNICATION = "hidden_communication"
+    IDLE_SHARE = "idle_share"
+    MEAN_KERNEL = "mean_kernel"
+    HOST_BOUND = "host_bound"
+    HOST_BOUND_UNVERIFIED = "host_bound_unverified"
+    IDLE_THOUGH_LAUNCHED = "idle_though_launched"
+    MOSTLY_WAITING = "mostly_waiting"
+    ONE_RANK_ONLY = "one_rank_only"
+    SHORT_MATMULS = "short_matmuls"
+    MANY_UNCLASSIFIED = "many_unclassified"
+
+
 class RefusalCode(StrEnum):
     NO_FILE = "no_file"
     TOO_MANY_FILES = "too_many_files"
@@ -128,7 +157,7 @@ def shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    code: NoteCode
+    code: NoteCode | BottleneckCode
     params: Mapping[str, Parameter] = field(default_factory=dict)
 
 
@@ -143,5 +172,5 @@ class Refusal(Exception):
 
 def outcome_of(notes: Iterable[Note]) -> Outcome:
     """The worst outcome that any of the notes stands for."""
-    levels = [WORSE_THAN_OK.get(note.code, Outcome.OK) for note in notes]
+    levels = [WORSE_THAN_OK.get(note.code, Outcome.OK) for note in notes if isinstance(note.code, NoteCode)]
     return max(levels, key=_ORDER.index, default=Outcome.OK)

@@ -1,0 +1,44 @@
+"""`manage.py evaluate_classifier`: the scores of the stored classifier on samples that it was not trained on."""
+
+import json
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+import numpy as np
+from django.core.management.base import BaseCommand, CommandError
+
+from advisor.training.samples import make_samples
+from advisor.training.scores import grouped_scores, host_agreement, model_scores, rule_scores
+from profiling.classifier import ModelRefused, description, kernel_guesses, loaded_model, model_sha256
+
+SEED_AFTER_TRAINING, SAMPLES = 1_000, 3_000
+
+
+class Command(BaseCommand):
+    help = "Judge the stored classifier on fresh samples: all, by family, unseen groups, and rules of thumb beside it."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--seed", type=int, help="default: one that training did not use")
+        parser.add_argument("--samples", type=int, default=SAMPLES)
+        parser.add_argument("--json", action="store_true", dest="as_json")
+
+    def handle(self, *, seed: int | None, samples: int, as_json: bool, **_: Any) -> None:
+        os.environ["OMP_NUM_THREADS"] = "1"  # many small predictions, and threads only wait for each other
+        try:
+            model, guesses = loaded_model(), kernel_guesses()
+        except ModelRefused as refused:
+            raise CommandError(str(refused), returncode=2) from refused
+        seed = seed if seed is not None else int(description()["training"]["seed"]) + SEED_AFTER_TRAINING
+        fresh = make_samples(samples, np.random.default_rng(seed))
+        document = {
+            "model_sha256": model_sha256(),
+            "seed": seed,
+            "samples": samples,
+            "stored": model_scores(model, guesses, fresh),
+            "refitted": grouped_scores(fresh),
+            "rules_macro_f1": rule_scores(fresh),
+            "host_agreement": host_agreement(fresh),
+        }
+        self.stdout.write(json.dumps(document) if as_json else json.dumps(document, indent=1))

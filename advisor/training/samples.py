@@ -1,0 +1,183 @@
+"""Training samples: features as a capture of the step would show them, and the label by its definition."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from advisor.engine.calibrated import constant
+from advisor.engine.candidates import Candidates
+from advisor.engine.collectives import Floats, Ints
+from advisor.engine.hardware import running_dtype
+from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
+from advisor.engine.plans import GPU_COUNTS, legal_plans
+from advisor.engine.prediction import System, best_rows, candidates_for
+from advisor.engine.step import job_of, samples_per_step, step_parts
+from advisor.training.jobs import PARTS, Family, Job, draw_job
+from advisor.training.servers import gpu_counts, server_name, training_servers
+from advisor.training.steps import RESOURCES, Odds, Spent, draw_odds, lasting_s, sensitivities, spent
+from catalog.specs import AcceleratorSpec
+from profiling.features import SHORT_KERNEL_NS, Features
+
+ROWS_PER_JOB = 12
+_PLAN_SPREAD = 0.3
+_LEAST_SENSITIVITY = 0.002
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """``features`` with nothing missing; ``seen`` with what captures lack missing.
+
+    ``label`` is one of ``RESOURCES``; ``lead``: how far it is ahead of the next, as a share of the three together.
+    ``host_leads``: whether the host's sensitivity is larger still.
+    """
+
+    family: Family
+    server: str
+    features: Features
+    seen: Features
+    label: str
+    lead: float
+    host_leads: bool
+
+
+def make_samples(count: int, generator: Generator) -> list[Sample]:
+    """``count`` samples, families by ``PARTS``; the same generator state gives the same samples, in random order."""
+    systems = list(zip(training_servers(), gpu_counts(), strict=True))
+    one_part = -(-count // sum(PARTS.values()))
+    found = [sample for family in Family for sample in _of_family(family, PARTS[family] * one_part, systems, generator)]
+    return [found[place] for place in generator.permutation(len(found))[:count]]
+
+
+def _of_family(family: Family, quota: int, systems: list[tuple[System, int]], generator: Generator) -> list[Sample]:
+    found: list[Sample] = []
+    while len(found) < quota:
+        found.extend(_of_job(draw_job(family, generator), systems, generator))
+    return found[:quota]
+
+
+def _of_job(job: Job, systems: list[tuple[System, int]], generator: Generator) -> Iterator[Sample]:
+    traced = systems[int(generator.integers(len(systems)))][0][0]
+    chosen = _chosen_systems(job, traced, systems, generator)
+    candidates = _plans(job, traced, chosen, generator) if chosen else None
+    if candidates is None or not len(candidates):
+        return
+    odds = draw_odds(len(candidates), generator)
+    bound = sensitivities(job, traced, candidates, odds)
+    names = [server_name(chosen[place][0]) for place in candidates.hardware.link.server]
+    rows = _observed(spent(job, traced, candidates, odds), odds, candidates.gpus, generator)
+    for row, (features, seen) in enumerate(rows):
+        three = bound[row, : len(RESOURCES)]
+        order = np.argsort(-three, kind="stable")
+        if three[order[0]] < _LEAST_SENSITIVITY:
+            continue
+        yield Sample(
+            family=job.family,
+            server=names[row],
+            features=features,
+            seen=seen,
+            label=RESOURCES[order[0]],
+            lead=float((three[order[0]] - three[order[1]]) / three.sum()),
+            host_leads=bool(bound[row, -1] > three[order[0]]),
+        )
+
+
+def _chosen_systems(
+    job: Job, traced: AcceleratorSpec, systems: list[tuple[System, int]], generator: Generator
+) -> list[tuple[System, int]]:
+    """Servers and GPU counts that can run the job, drawn at random."""
+    precision = job.workload.precision
+    if running_dtype(traced, precision) is None:
+        return []
+    counts = [count for count in GPU_COUNTS if legal_plans(job.workload, count)]
+    legal = [
+        (system, count)
+        for system, most in systems
+        if running_dtype(system[0], precision)
+        for count in counts
+        if count <= most
+    ]
+    order = generator.permutation(len(legal))[:ROWS_PER_JOB]
+    return [legal[place] for place in order]
+
+
+def _plans(
+    job: Job, traced: AcceleratorSpec, chosen: list[tuple[System, int]], generator: Generator
+) -> Candidates | None:
+    """For each server a plan that fits and is fast, though not always the fastest: people do not run the best."""
+    systems = [system for system, _ in chosen]
+    plans = {count: legal_plans(job.workload, count) for count in GPU_COUNTS}
+    wanted = [(place, plans[count]) for place, (_, count) in enumerate(chosen)]
+    engine_job = job_of(job.workload, traced)
+    candidates = candidates_for(engine_job, systems, wanted)
+    group = np.repeat(np.arange(len(wanted)), [len(own) for _, own in wanted])
+    need = need_bytes(job.workload, candidates)
+    fits = fit(job.workload, need, candidates.hardware.memory.capacity_bytes, None)
+    per_sample = step_parts(engine_job, candidates).step_s / samples_per_step(engine_job, candidates)
+    wavering = per_sample * generator.lognormal(0.0, _PLAN_SPREAD, len(candidates))
+    rows = best_rows(group, fits, need, wavering)
+    return candidates.take(rows[fits[rows] != FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)])
+
+
+def _observed(base: Spent, odds: Odds, gpus: Ints, generator: Generator) -> Iterator[tuple[Features, Features]]:
+    """What a profiler's capture of these steps would show, complete and with gaps."""
+    rows = len(gpus)
+    step_s = base.step_s + lasting_s(base, odds)
+    waiting_s = odds.waiting * base.exposed_s
+    exposed_s = base.exposed_s + waiting_s
+    copy_s = base.copy_s + odds.extra_copy * base.step_s
+    idle_s = base.host_s + odds.extra_idle * base.step_s
+    unnamed = np.where(generator.random(rows) < 0.12, generator.beta(1, 3, rows), generator.beta(1, 60, rows))
+    named = 1 - unnamed
+    classes = np.stack([base.matmul_s * named, base.attention_s * named, base.memory_s * named])
+    other_s = base.other_s + unnamed * (base.matmul_s + base.attention_s + base.memory_s)
+    counts = np.stack([base.matmul_kernels, base.attention_kernels, base.memory_kernels, base.other_kernels])
+    times = np.stack([base.matmul_s, base.attention_s, base.memory_s, base.other_s])
+    kernels = counts.sum(axis=0)
+    short = (_short_share(times, counts) * counts).sum(axis=0) / kernels
+    blurred = generator.lognormal(0.0, 0.03, (7, rows))
+    shares = blurred * np.stack([*classes, other_s, copy_s, exposed_s, idle_s])
+    shares = shares / shares.sum(axis=0)
+    hidden = base.hidden_s / step_s
+    gap = generator.beta(8, 1, rows)
+    lacks = generator.random((4, rows)) < np.array([[0.5], [0.15], [0.1], [0.1]])
+    computing_s = classes.sum(axis=0) + other_s
+    for row in range(rows):
+        total = shares[5, row] + hidden[row]
+        complete = Features(
+            matmul_share=float(shares[0, row]),
+            attention_share=float(shares[1, row]),
+            memory_kernel_share=float(shares[2, row]),
+            other_kernel_share=float(shares[3, row]),
+            copy_share=float(shares[4, row]),
+            exposed_communication_share=float(shares[5, row]),
+            hidden_communication_share=float(hidden[row]),
+            idle_share=float(shares[6, row]),
+            host_gap_share=float(shares[6, row] * gap[row]),
+            waiting_share=float(shares[5, row] * waiting_s[row] / exposed_s[row]) if exposed_s[row] else None,
+            overlap_ratio=float(hidden[row] / total) if total else None,
+            short_kernel_share=float(short[row]),
+            mean_kernel_s=float(computing_s[row] / kernels[row]),
+            kernels_per_s=float(kernels[row] / step_s[row]),
+            unclassified_share=float(unnamed[row]),
+            kernels=int(kernels[row]),
+            gpus=int(gpus[row]),
+        )
+        yield complete, _with_gaps(complete, lacks[:, row])
+
+
+def _short_share(times: Floats, counts: Floats) -> Floats:
+    """Share of kernels under 10 us per class, where durations are log-normal around the mean."""
+    mean_s = np.maximum(times / np.maximum(counts, 1e-9), constant("kernel_launch_floor_s"))
+    sigma = np.array([[0.7], [0.5], [1.1], [1.1]])
+    distance = (np.log(SHORT_KERNEL_NS / 1e9) - np.log(mean_s) + sigma**2 / 2) / sigma
+    return 1 / (1 + np.exp(-1.702 * distance))
+
+
+def _with_gaps(complete: Features, lacks: "np.ndarray") -> Features:
+    values = {name: getattr(complete, name) for name in Features.__slots__}
+    names = (("waiting_share",), ("host_gap_share",), ("mean_kernel_s", "short_kernel_share", "kernels_per_s"))
+    for missing, group in zip(lacks, (*names, ("unclassified_share",)), strict=True):
+        values |= dict.fromkeys(group) if missing else {}
+    return Features(**values)
