@@ -159,6 +159,7 @@ def _legend(alt: Any, width: int, columns: int | None = None) -> Any:
         symbolSize=90,
         symbolOpacity=1,
         symbolStrokeWidth=0,
+        columnPadding=28,
     )
 
 

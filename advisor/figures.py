@@ -57,14 +57,28 @@ def size(count: Number | None) -> str:
     return _scaled(count, _BYTES)
 
 
-def percent(fraction: Number | None, *, signed: bool = False) -> str:
-    """A fraction as whole percent, one decimal under 10."""
+def percent(fraction: Number | None) -> str:
+    """A share in percent; one decimal near 0 and near 100, so that neither is claimed where it is not so."""
     if not _known(fraction):
         return unknown()
-    pattern = "#,##0.0%" if 0 < abs(fraction) < 0.0995 else "#,##0%"
-    if signed:
-        pattern = f"+{pattern};-{pattern}"
-    return format_decimal(float(fraction), format=pattern, locale=_locale())
+    if 0 < fraction < 0.0005:
+        return gettext("under %(value)s") % {"value": format_decimal(0.001, format="0.0%", locale=_locale())}
+    near_an_end = 0 < fraction < 0.0995 or 0.995 <= fraction < 1
+    pattern = "#,##0.0%" if near_an_end else "#,##0%"
+    shown = min(float(fraction), 0.999) if fraction < 1 else float(fraction)
+    return format_decimal(shown, format=pattern, locale=_locale())
+
+
+def premium(fraction: Number | None) -> str:
+    """A difference in whole percent, with its sign."""
+    if not _known(fraction):
+        return unknown()
+    return format_decimal(float(fraction), format="+#,##0%;-#,##0%", locale=_locale())
+
+
+def factor(value: Number | None) -> str:
+    """A speed-up: two decimals."""
+    return format_decimal(float(value), format="0.00", locale=_locale()) if _known(value) else unknown()
 
 
 def money(amount: Number | str | None, currency: str) -> str:
@@ -74,7 +88,8 @@ def money(amount: Number | str | None, currency: str) -> str:
         return unknown()
     decimals = get_currency_precision(currency)
     if 0 < abs(value) < 1:
-        decimals = max(decimals, 2 - _magnitude(value))
+        given = -int(value.normalize().as_tuple().exponent)
+        decimals = max(decimals, min(given, 2 - _magnitude(value)))
     if abs(value) >= 1000:
         decimals = 0
     pattern = "¤#,##0" + ("." + "0" * min(decimals, 10) if decimals else "")

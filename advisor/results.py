@@ -10,7 +10,7 @@ from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
 from advisor.labels import PARTS, RESOURCES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
-from advisor.wording import sentence
+from advisor.wording import sentence as worded
 from profiling.notes import BottleneckCode
 
 BARS = 5
@@ -60,9 +60,7 @@ class Result:
 
     @property
     def verdict_sentence(self) -> str:
-        """No line break between a number and its percent sign."""
-        text = sentence(self.document["verdict"]["code"], self.document["verdict"]["params"])
-        return text.replace(" %", "\u00a0%")
+        return _sentence(self.document["verdict"])
 
     @property
     def bottleneck(self) -> "Bottleneck":
@@ -130,7 +128,7 @@ class Result:
     def _told(self) -> Iterator[tuple[str, str]]:
         capture = self.document.get("capture") or {}
         for note in (*capture.get("notes", ()), *self.document["notes"]):
-            yield note["code"], sentence(note["code"], note["params"])
+            yield note["code"], _sentence(note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +166,12 @@ class Bottleneck:
 
     def _findings(self) -> Iterator[tuple[str, str]]:
         for note in self.document.get("evidence", ()):
-            yield note["code"], sentence(note["code"], note["params"])
+            yield note["code"], _sentence(note)
+
+
+def _sentence(coded: Document) -> str:
+    """No line break between a number and its percent sign."""
+    return worded(coded["code"], coded["params"]).replace(" %", "\u00a0%")
 
 
 def server_label(offer: Document) -> str:

@@ -17,6 +17,8 @@ _ADDRESS = re.compile(r"(https?://[^\s;,)]+)")
 
 register.filter("number", figures.number)
 register.filter("percent", figures.percent)
+register.filter("premium", figures.premium)
+register.filter("factor", figures.factor)
 register.filter("size", figures.size)
 
 for _name, _names in {
@@ -55,14 +57,15 @@ def tenth(share: float) -> float:
     return share / 10
 
 
-@register.filter
-def signed_percent(fraction: Number | None) -> str:
-    return figures.percent(fraction, signed=True)
-
-
 @register.simple_tag
 def duration(seconds: Number | None) -> SafeString:
     return _figure(seconds, figures.duration(seconds), "s")
+
+
+@register.simple_tag
+def microseconds(count: Number | None) -> SafeString:
+    """A duration that the document has in microseconds."""
+    return _figure(count, figures.duration(None if count is None else count / 1e6), "µs")
 
 
 @register.simple_tag

@@ -33,10 +33,28 @@ def test_range_has_one_unit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fraction", "shown"), [(0.41, "+41%"), (-0.05, "-5.0%"), (1.2598, "+126%"), (0, "+0%"), (None, "unknown")]
+    ("fraction", "shown"), [(0.41, "+41%"), (-0.051, "-5%"), (1.2598, "+126%"), (0, "+0%"), (None, "unknown")]
 )
-def test_signed_percent(fraction: float | None, shown: str) -> None:
-    assert figures.percent(fraction, signed=True) == shown
+def test_premium(fraction: float | None, shown: str) -> None:
+    assert figures.premium(fraction) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0, "0%"),
+        (0.0004, "under 0.1%"),
+        (0.0513, "5.1%"),
+        (0.41, "41%"),
+        (0.997, "99.7%"),
+        (0.99999, "99.9%"),
+        (1, "100%"),
+        (1.1155, "112%"),
+        (None, "unknown"),
+    ],
+)
+def test_percent_claims_neither_all_nor_nothing(share: float | None, shown: str) -> None:
+    assert figures.percent(share) == shown
 
 
 @pytest.mark.parametrize(
@@ -45,6 +63,8 @@ def test_signed_percent(fraction: float | None, shown: str) -> None:
         ("8.45", "$8.45"),
         (Decimal("0.000321"), "$0.000321"),
         ("120000.4", "$120,000"),
+        ("0.32", "$0.32"),
+        ("0.1384", "$0.138"),
         ("0.00", "$0.00"),
         (None, "unknown"),
     ],

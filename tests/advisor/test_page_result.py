@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import override
 
-from advisor import charts, figures
+from advisor import charts, figures, services
+from advisor.labels import RESOURCES, name_of
 from advisor.models import Study
 from advisor.results import Result
+from advisor.sample import ensure_sample_study
 from advisor.wording import sentence
+from profiling import runs
 from tests.advisor.page_support import description
 from tests.advisor.test_pages import assert_sound
 
@@ -36,7 +40,7 @@ def test_verdict_stands_on_top_with_its_range_and_sources(browser: Client, study
     response = browser.get(study.get_absolute_url())
     text, verdict = text_of(response), study.result["verdict"]
     assert re.sub(r"\s+", " ", sentence(verdict["code"], verdict["params"])) in text
-    low, high = (figures.percent(verdict[name], signed=True) for name in ("break_even_low", "break_even_high"))
+    low, high = (figures.premium(verdict[name]) for name in ("break_even_low", "break_even_high"))
     assert f"80% range {low} to {high}" in text
     assert verdict["market"]["sources"]
     assert all(source in text for source in verdict["market"]["sources"])
@@ -72,7 +76,7 @@ def test_notes_and_what_is_left_out_are_sentences(browser: Client, study: Study)
     text = text_of(browser.get(study.get_absolute_url()))
     assert study.result["notes"]
     for note in study.result["notes"]:
-        assert sentence(note["code"], note["params"]) in text
+        assert re.sub(r"\s+", " ", sentence(note["code"], note["params"])) in text
 
 
 def test_nothing_to_offer_is_said(browser: Client) -> None:
@@ -140,3 +144,19 @@ def test_captured_step_is_shown_beside_the_predictions(study: Study) -> None:
     assert [seconds for seconds, _ in row.cells] == pytest.approx([0.5, 0.1, 0.05, 0.25, 0.1])
     assert row.low_s is None
     assert row.hidden_s == pytest.approx(0.15)
+
+
+def test_captured_job_is_answered_by_the_whole_pipeline(browser: Client) -> None:
+    study = ensure_sample_study(today=timezone.now().date())
+    services.answer_capture_study(runs.claim(study.run_id))
+    response = browser.get(study.get_absolute_url())
+    study.refresh_from_db()
+    text = text_of(response)
+    assert_sound(response.content.decode())
+    for note in study.result["bottleneck"]["evidence"]:
+        assert re.sub(r"\s+", " ", sentence(note["code"], note["params"])) in text
+    for name, share in study.result["bottleneck"]["probabilities"].items():
+        assert f"{name_of(RESOURCES, name)} {figures.percent(share)}" in text
+    assert f"captured: 8 × {study.result['capture']['ranks'][0]['device']}" in text
+    assert "What the capture shows" in text
+    assert browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).status_code == 200
