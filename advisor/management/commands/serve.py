@@ -1,6 +1,7 @@
 """Everything on one machine: database, catalog, sample study, broker, worker and web server."""
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -12,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -37,46 +39,46 @@ class Command(BaseCommand):
         if not settings.PUBLIC and host not in ("127.0.0.1", "localhost", "::1"):
             raise CommandError("Set ALLOWED_HOSTS and SECRET_KEY before listening on an address that others can reach.")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        lock = _lock()
         port = _free_port(host, port)
         self._prepare()
         children = _Children()
         try:
-            self._start(children, host, port)
+            self._start_broker(children)
+            ensure_sample_study(today=timezone.now().date())
+            children.add("worker", lambda: _python("-m", "celery", *_WORKER))
+            children.add("web server", lambda: _python("-m", "gunicorn", *_web(host, port)))
+            _wait_for_web(host, port)
             self._greet(host, port)
             children.watch(self.stderr.write)
         except KeyboardInterrupt:
             self.stdout.write("\nStopping …")
         finally:
             children.stop()
+            lock.close()
 
     def _prepare(self) -> None:
         call_command("migrate", verbosity=0)
         call_command("load_catalog", verbosity=0)
         shutil.rmtree(settings.FILE_UPLOAD_TEMP_DIR, ignore_errors=True)
         Path(settings.FILE_UPLOAD_TEMP_DIR).mkdir(mode=0o700)
-        ensure_sample_study(today=timezone.now().date())
 
-    def _start(self, children: "_Children", host: str, port: int) -> None:
+    def _start_broker(self, children: "_Children") -> None:
         if settings.EMBEDDED_BROKER_SOCKET:
             children.add("broker", lambda: broker.start(settings.EMBEDDED_BROKER_SOCKET, settings.VAR_DIR))
         _wait_for_broker()
-        children.add("worker", lambda: _python("-m", "celery", *_WORKER))
-        children.add("web server", lambda: _python("-m", "gunicorn", *_web(host, port)))
-        _wait_for_web(host, port)
 
     def _greet(self, host: str, port: int) -> None:
         address = f"http://{host}:{port}/"
         self.stdout.write(self.style.SUCCESS(f"\nThe advisor is ready:  {address}"))
         self.stdout.write(f"  sample study        {address}studies/sample/")
-        self.stdout.write(
-            f"  REST API            {address}api/v1/docs/   (a key: python manage.py create_api_key NAME)"
-        )
+        self.stdout.write(f"  REST API            {address}api/v1/docs/   (a key: {_command('create_api_key NAME')})")
         self.stdout.write(f"  catalog admin       {address}admin/         {_admin_hint()}")
         self.stdout.write("Ctrl-C stops everything; the data stays in " + str(settings.VAR_DIR))
 
 
 _WORKER = [
-    *("-A", "advisor", "worker", "-B", "--concurrency", "1", "--loglevel", "WARNING"),
+    *("--quiet", "-A", "advisor", "worker", "-B", "--concurrency", "1", "--loglevel", "WARNING"),
     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
 ]
 
@@ -145,6 +147,21 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _lock() -> IO[str]:
+    """Held while this command runs: two services on one data folder would take each other's broker away."""
+    lock = (Path(settings.VAR_DIR) / "serve.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise CommandError(f"The service already runs on {settings.VAR_DIR}; stop it first.") from error
+    return lock
+
+
+def _command(arguments: str) -> str:
+    python = os.path.relpath(sys.executable)
+    return f"{python if not python.startswith('..') else sys.executable} manage.py {arguments}"
+
+
 def _free_port(host: str, wanted: int) -> int:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in range(wanted, wanted + 10):
@@ -188,7 +205,7 @@ def _admin_hint() -> str:
     if users.filter(is_superuser=True).exists():
         return f"(user admin, password in {note})" if note.exists() else "(your administrator)"
     if settings.PUBLIC:
-        return "(make an administrator: python manage.py createsuperuser)"
+        return f"(make an administrator: {_command('createsuperuser')})"
     password = secrets.token_urlsafe(12)
     note.touch(mode=0o600)
     note.write_text(password + "\n")

@@ -10,8 +10,10 @@ from catalog.loading import load_catalog
 class Command(BaseCommand):
     help = "Loads the catalog files that ship with the product. Rows edited in the admin stay as they are."
 
-    def handle(self, *args: object, **options: object) -> None:
+    def handle(self, *, verbosity: int, **options: object) -> None:
         report = load_catalog()
+        if verbosity == 0:
+            return
         for name, table in report.tables.items():
             counts = ", ".join(f"{number} {word}" for word, number in asdict(table).items() if number)
             self.stdout.write(f"{name}: {counts}")
