@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from profiling.breakdown import Window, whole_window
 from profiling.timeline import UNKNOWN, StepSpan, Timeline, WorkKind
@@ -68,7 +69,8 @@ def _device_windows(timeline: Timeline, steps: list[StepSpan], whole: Window) ->
     return [window for window in windows if window.low_ns < min(window.high_ns, whole.high_ns)]
 
 
-def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: np.ndarray) -> list[Window]:
+def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: NDArray[np.bool_]) -> list[Window]:
+    """Windows by launch: captures lose launch calls, mostly the first ones, so unlinked work counts by its own time."""
     launched, start = timeline.launched_ns[linked], timeline.start_ns[linked]
     order = np.argsort(launched, kind="stable")
     launched = launched[order]
@@ -77,11 +79,18 @@ def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: np.ndar
     kept = [(step, int(opens_at[at])) for step, at in zip(steps, place, strict=True) if at < launched.size]
     if not kept:
         return []
-    last, last_open = kept[-1]
-    inside = (timeline.launched_ns < last.end_ns) & linked
-    close = max(last_open + last.duration_ns, int(timeline.end_ns[inside].max(initial=0)))
-    borders = [opened for _, opened in kept] + [close]
-    return [Window(low, high) for low, high in pairwise(borders)]
+    first, last = kept[0][0], kept[-1][0]
+    lost = timeline.start_ns[~linked & (timeline.start_ns >= first.start_ns)]
+    borders = [opened for _, opened in kept]
+    borders[0] = min(borders[0], int(lost.min(initial=borders[0])))
+    return [Window(low, high) for low, high in pairwise([*borders, _close(timeline, linked, last, borders)])]
+
+
+def _close(timeline: Timeline, linked: NDArray[np.bool_], last: StepSpan, borders: list[int]) -> int:
+    """End of the last step: of its work; of several steps none is taken as shorter than the host saw it."""
+    began = np.where(linked, timeline.launched_ns, timeline.start_ns)
+    work_end = int(timeline.end_ns[began < last.end_ns].max(initial=borders[-1]))
+    return work_end if len(borders) == 1 else max(work_end, borders[-1] + last.duration_ns)
 
 
 def repetitions(timeline: Timeline) -> int | None:
