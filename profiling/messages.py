@@ -12,8 +12,8 @@ from profiling.notes import BottleneckCode, Note, NoteCode, Refusal, RefusalCode
 
 NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.BYTES_AFTER_GZIP: _("Bytes after the gzip stream were ignored."),
-    NoteCode.FILE_TRUNCATED: _("The file is truncated: only the events before the cut are counted."),
-    NoteCode.GZIP_DAMAGED: _("The gzip stream is damaged: only the events before the damage are counted."),
+    NoteCode.FILE_TRUNCATED: _("The file is truncated: only the %(events)s events before the cut are counted."),
+    NoteCode.GZIP_DAMAGED: _("The gzip stream is damaged: only the %(events)s events before the damage are counted."),
     NoteCode.ENCODING_CONVERTED: _("The file was converted from %(encoding)s."),
     NoteCode.NAMES_NOT_UTF8: _("%(count)s name(s) are not valid UTF-8; unreadable characters were replaced."),
     NoteCode.ESCAPES_REPAIRED: _("Invalid escapes repaired: %(count)s backslash(es) in strings."),
@@ -87,7 +87,7 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.TOO_MANY_EVENTS: _("The trace has more than %(limit)s events."),
     RefusalCode.EVENT_TOO_LONG: _("One event is longer than the limit of %(limit)s bytes."),
     RefusalCode.TOO_SLOW: _("Reading took longer than %(limit)s s (%(done)s of %(total)s bytes read)."),
-    RefusalCode.INVALID_JSON: _("This is not valid JSON (%(detail)s)."),
+    RefusalCode.INVALID_JSON: _("This is not valid JSON (%(detail)s near byte %(byte)s)."),
     RefusalCode.TWO_DOCUMENTS: _(
         "This is not valid JSON: it looks like two traces written to one file; give each rank its own path."
     ),

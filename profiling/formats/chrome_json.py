@@ -33,7 +33,8 @@ _SPACE = b" \t\r\n"
 class EventStream:
     """Reads one document. ``metadata``, ``repairs`` and ``complete`` are final once ``batches`` is used up.
 
-    ``metadata``: the top-level keys before and after the events. ``complete`` is false where the document ends early.
+    ``metadata``: the top-level keys before and after the events. ``complete`` is false where the document ends early;
+    ``events`` counts what was read.
     """
 
     chunks: Iterator[bytes]
@@ -42,11 +43,13 @@ class EventStream:
     repairs: Counter[NoteCode] = field(default_factory=Counter)
     complete: bool = True
     bare_list: bool = False
+    events: int = 0
     _buffer: bytes = b""
-    _events: int = 0
+    _received: int = 0
 
     def batches(self) -> Iterator[Batch]:
         """All events in order of the file. Raises Refusal."""
+        self.chunks = self._metered(self.chunks)
         self._open()
         ended = False
         for chunk in self.chunks:
@@ -60,10 +63,20 @@ class EventStream:
             yield self._counted(self._last())
         self._close()
 
+    def _metered(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self._received += len(chunk)
+            yield chunk
+
+    @property
+    def _offset(self) -> int:
+        """Where in the document the buffer starts."""
+        return self._received - len(self._buffer)
+
     def _counted(self, batch: Batch) -> Batch:
-        self._events += len(batch.events)
+        self.events += len(batch.events)
         self.repairs[NoteCode.DUPLICATE_KEYS] += duplicate_keys(batch)
-        if self._events > self.limits.events:
+        if self.events > self.limits.events:
             raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": self.limits.events})
         return batch
 
@@ -87,7 +100,7 @@ class EventStream:
         while len(self._buffer) < _LOOK_AHEAD and (more := next(self.chunks, None)) is not None:
             self._buffer = (self._buffer + more).lstrip()
         if self._buffer[:1] == b"[":
-            refuse_depth(self._buffer, self.limits)
+            refuse_depth(self._buffer, self.limits, self._offset)
         if self._buffer[:1] not in (b"{", b"]", b""):
             raise Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
 
@@ -95,11 +108,11 @@ class EventStream:
         searched = 0
         while (match := _EVENTS_KEY.search(self._buffer, searched)) is None:
             if searched == 0:
-                refuse_depth(self._buffer, self.limits)
+                refuse_depth(self._buffer, self.limits, self._offset)
             searched = max(0, len(self._buffer) - _KEY_LENGTH)
             more = next(self.chunks, None)
             if more is None or len(self._buffer) > self.limits.metadata_bytes:
-                refuse_depth(self._buffer, self.limits)
+                refuse_depth(self._buffer, self.limits, self._offset)
                 raise without_events(self._buffer, whole=more is None)
             self._buffer += more
         head = self._buffer[: match.start()]
@@ -132,7 +145,7 @@ class EventStream:
 
     def _refuse_long_event(self) -> None:
         if len(self._buffer) > _LOOK_AHEAD:
-            refuse_depth(self._buffer, self.limits)
+            refuse_depth(self._buffer, self.limits, self._offset)
         if len(self._buffer) > self.limits.event_bytes:
             raise Refusal(RefusalCode.EVENT_TOO_LONG, {"limit": self.limits.event_bytes})
 
@@ -163,8 +176,8 @@ class EventStream:
         """An array without its bracket: legal in the list form, a cut file in the object form; or damaged text."""
         body = self._buffer.rstrip().removesuffix(b",")
         end = close_of_array(body, self.limits)
+        mended = mend(body[:end], self.limits, self._offset) if body else None
         self._buffer = b"" if end is None else body[end + 1 :]
-        mended = mend(body[:end], self.limits) if body else None
         if end is None:
             self.complete = self.bare_list and not (mended and mended.cut)
         if mended is None:
@@ -173,8 +186,8 @@ class EventStream:
         return mended.batch
 
     def _mended(self, end: int) -> Batch:
-        piece, self._buffer = self._buffer[:end], self._buffer[end:].lstrip(b"," + _SPACE)
-        mended = mend(piece, self.limits)
+        mended = mend(self._buffer[:end], self.limits, self._offset)
+        self._buffer = self._buffer[end:].lstrip(b"," + _SPACE)
         self.repairs += mended.repairs
         self.repairs[NoteCode.EVENTS_UNREADABLE] += mended.cut
         return mended.batch

@@ -17,12 +17,16 @@ _WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 @dataclass(slots=True)
 class Unpacked:
-    """One pass over the plain bytes of a file. ``notes`` and ``complete`` are final once ``chunks`` is used up."""
+    """One pass over the plain bytes of a file. What is public is final once ``chunks`` is used up.
+
+    ``truncated``: the gzip stream ends early; ``damaged``: it cannot be read to its end.
+    """
 
     path: Path
     watch: Watch
     notes: list[Note] = field(default_factory=list)
-    complete: bool = True
+    truncated: bool = False
+    damaged: bool = False
     _done: int = 0
     _total: int = 0
     _waiting: int = 0
@@ -51,7 +55,7 @@ class Unpacked:
             try:
                 yield from self._pieces(inflater, data)
             except zlib.error:
-                self._damaged(NoteCode.GZIP_DAMAGED)
+                self.damaged = True
                 return
             data = inflater.unused_data
             if len(data) < len(GZIP):
@@ -64,7 +68,7 @@ class Unpacked:
                     return
                 inflater = zlib.decompressobj(wbits=31)
             elif not data:
-                self._damaged(NoteCode.FILE_TRUNCATED)
+                self.truncated = True
                 return
 
     def _pieces(self, inflater: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
@@ -75,10 +79,6 @@ class Unpacked:
             self._waiting = len(data)
             if piece:
                 yield piece
-
-    def _damaged(self, code: NoteCode) -> None:
-        self.complete = False
-        self.notes.append(Note(code))
 
     def _limited(self, plain: Iterator[bytes]) -> Iterator[bytes]:
         out = 0
@@ -95,7 +95,8 @@ class Unpacked:
                 raise Refusal(RefusalCode.DECOMPRESSION_RATIO, {"limit": limits.ratio, "seen": seen, "bytes": out})
             yield chunk
         if out == 0:
-            raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION if self.complete else RefusalCode.FILE_TRUNCATED)
+            cut = self.truncated or self.damaged
+            raise Refusal(RefusalCode.FILE_TRUNCATED if cut else RefusalCode.EMPTY_AFTER_DECOMPRESSION)
 
     def _decoded(self, plain: Iterator[bytes]) -> Iterator[bytes]:
         first = next(plain)

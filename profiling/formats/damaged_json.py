@@ -25,21 +25,24 @@ class Mended:
     cut: bool
 
 
-def mend(piece: bytes, limits: Limits) -> Mended:
-    """Events of a piece of text that starts at an event. Refuses text that is mostly unreadable."""
+def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
+    """Events of a piece of text that starts at an event, ``offset`` bytes into the document.
+
+    Refuses text that is mostly unreadable.
+    """
     refuse_second_document(piece, allowed=0)
     repairs: Counter[NoteCode] = Counter()
     text = repaired(b"[" + piece + b"]", repairs)
     try:
         return Mended(Batch(decode_events(text), text), repairs, cut=False)
     except RecursionError:
-        refuse_depth(piece, limits)
-        raise Refusal(RefusalCode.INVALID_JSON, {"detail": "nesting"}) from None
+        refuse_depth(piece, limits, offset)
+        raise Refusal(RefusalCode.INVALID_JSON, {"detail": "nesting", "byte": offset}) from None
     except DecodingFailure as error:
         detail = str(error)
     good, lost, cut = _sorted_out(split(text[1:-1]))
     if lost > max(1, _BROKEN_SHARE * (len(good) + lost)):
-        raise Refusal(RefusalCode.INVALID_JSON, {"detail": detail[:120]})
+        raise invalid_json(detail, offset - 1)
     repairs[NoteCode.EVENTS_UNREADABLE] += lost
     text = b"[" + b",".join(good) + b"]"
     return Mended(Batch(decode_events(text), text), repairs, cut)
@@ -86,7 +89,7 @@ def close_of_array(body: bytes, limits: Limits) -> int | None:
         if tail != b"{}" and decoding_error(repaired(tail, Counter())) is not None:
             continue
         try:
-            if not mend(body[:end], limits).cut:
+            if not mend(body[:end], limits, 0).cut:
                 return end
         except Refusal:
             continue
@@ -99,7 +102,16 @@ def refuse_second_document(text: bytes, *, allowed: int, key: bytes = b"schemaVe
         raise Refusal(RefusalCode.TWO_DOCUMENTS)
 
 
-def refuse_depth(text: bytes, limits: Limits) -> None:
+def invalid_json(error: str, offset: int) -> Refusal:
+    """What the decoder says of text that starts ``offset`` bytes into the document, with the place in the document."""
+    reason, _, place = error.removeprefix("JSON is malformed: ").partition(" (byte ")
+    within = place.removesuffix(")")
+    return Refusal(
+        RefusalCode.INVALID_JSON, {"detail": reason[:80], "byte": offset + int(within) if within.isdigit() else offset}
+    )
+
+
+def refuse_depth(text: bytes, limits: Limits, offset: int = 0) -> None:
     """Refuse text that nests deeper than the limit anywhere; strings do not count."""
     depth = 0
     for match in _MARK.finditer(text):
@@ -107,6 +119,6 @@ def refuse_depth(text: bytes, limits: Limits) -> None:
         if mark in (b"[", b"{"):
             depth += 1
             if depth > limits.depth:
-                raise Refusal(RefusalCode.TOO_DEEP, {"limit": limits.depth, "byte": match.start()})
+                raise Refusal(RefusalCode.TOO_DEEP, {"limit": limits.depth, "byte": offset + match.start()})
         elif mark in (b"]", b"}"):
             depth -= 1

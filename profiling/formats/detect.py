@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 import msgspec
 
+from profiling.formats.damaged_json import invalid_json
 from profiling.notes import Refusal, RefusalCode, shown
 
 GZIP = b"\x1f\x8b"
@@ -102,7 +103,7 @@ def without_events(text: bytes, *, whole: bool) -> Refusal:
         if whole and "truncated" in str(error):
             return Refusal(RefusalCode.FILE_TRUNCATED)
         if whole:
-            return Refusal(RefusalCode.INVALID_JSON, {"detail": str(error)[:120]})
+            return invalid_json(str(error), 0)
         return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
     if "schema" in document and "nodes" in document:
         return Refusal(RefusalCode.NOT_READ_YET, {"kind": "PyTorch execution trace"})

@@ -65,9 +65,10 @@ def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
     seen = KinetoCollector(limits)
     for batch in stream.batches():
         seen.add(batch)
-    _refuse_without_gpu_work(seen, complete=stream.complete and unpacked.complete)
+    cut = unpacked.truncated or unpacked.damaged or not stream.complete
+    _refuse_without_gpu_work(seen, cut=cut)
     built, told = timelines(seen, stream.metadata, name)
-    notes = [*unpacked.notes, *_reading_notes(stream, unpacked.complete), *_content_notes(seen, stream), *told]
+    notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
     kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
     return Capture(format=kind, timelines=built, notes=tuple(notes))
 
@@ -83,10 +84,10 @@ def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
     yield from chunks
 
 
-def _refuse_without_gpu_work(seen: KinetoCollector, *, complete: bool) -> None:
+def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool) -> None:
     if seen.device.rows:
         return
-    if not complete:
+    if cut:
         raise Refusal(RefusalCode.FILE_TRUNCATED)
     if seen.other_tool:
         raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
@@ -99,10 +100,12 @@ def _refuse_without_gpu_work(seen: KinetoCollector, *, complete: bool) -> None:
     raise Refusal(RefusalCode.NOT_A_GPU_TRACE, {"events": seen.events})
 
 
-def _reading_notes(stream: EventStream, container_complete: bool) -> list[Note]:
+def _reading_notes(stream: EventStream, unpacked: Unpacked) -> list[Note]:
     notes = [Note(code, {"count": count}) for code, count in stream.repairs.items() if count]
-    if not stream.complete and container_complete:
-        notes.append(Note(NoteCode.FILE_TRUNCATED))
+    if unpacked.damaged:
+        notes.append(Note(NoteCode.GZIP_DAMAGED, {"events": stream.events}))
+    elif unpacked.truncated or not stream.complete:
+        notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": stream.events}))
     return notes
 
 

@@ -170,3 +170,19 @@ def test_times_are_exact_to_the_nanosecond_however_written(times: list[Decimal])
 def test_what_is_no_time_is_marked_invalid() -> None:
     odd = [None, "12abc", "nan", True, [1], 9.3e18, {}, "1.5"]
     assert nanoseconds(odd, lambda: odd).tolist() == [INVALID] * 7 + [1500]
+
+
+def test_the_place_of_a_fault_is_given_in_bytes_of_the_document() -> None:
+    text = _document(*[EVENT % 1] * 20, *[b'{"ph":"X" "name":"k"}'] * 20)
+    for size in (1 << 20, 700):
+        with pytest.raises(Refusal) as caught:
+            _read(text, size)
+        assert caught.value.code == RefusalCode.INVALID_JSON
+        assert text[int(caught.value.params["byte"]) :].startswith(b'"name":"k"')
+
+
+def test_the_place_of_too_deep_nesting_is_given_too() -> None:
+    text = _document(*[EVENT % 1] * 20, b'{"args":' + b"[" * 5000)
+    with pytest.raises(Refusal) as caught:
+        _read(text, 300)
+    assert int(caught.value.params["byte"]) == text.index(b"[[") + 64 - 1
