@@ -5,6 +5,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -30,13 +31,13 @@ RECENT = 5
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    recent = selectors.studies_of(known_owner(request))[:RECENT]
+    recent = _listed(request)[:RECENT]
     return render(request, "advisor/home.html", {"recent": recent, "sample": selectors.sample_study()})
 
 
 @require_safe
 def studies(request: HttpRequest) -> HttpResponse:
-    pages = Paginator(selectors.studies_of(known_owner(request)), PAGE_SIZE)
+    pages = Paginator(_listed(request), PAGE_SIZE)
     return render(request, "advisor/studies.html", {"page": pages.get_page(request.GET.get("page"))})
 
 
@@ -135,6 +136,11 @@ def sample(request: HttpRequest) -> HttpResponse:
 @require_safe
 def problems(request: HttpRequest) -> HttpResponse:
     return render(request, "advisor/problems.html", {"sections": problem_sections()})
+
+
+def _listed(request: HttpRequest) -> QuerySet[Study]:
+    """The browser's studies without their answers, which may be large."""
+    return selectors.studies_of(known_owner(request)).defer("inputs", "result")
 
 
 def _study_or_404(request: HttpRequest, pk: UUID) -> Study:

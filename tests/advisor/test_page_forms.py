@@ -159,6 +159,13 @@ def test_upload_over_the_limit_is_413(browser: Client, settings: Any) -> None:
     assert "the limit is 10" in errors_of(response.content.decode())[0]
 
 
+def test_too_many_files_are_refused_in_words(browser: Client) -> None:
+    response = browser.post(CAPTURE, capture(*[(f"rank{n}.json", b"{}") for n in range(65)]))
+    assert response.status_code in (413, 422)
+    assert "65 files were sent; the limit is 64." in response.content.decode()
+    assert not Trace.objects.exists()
+
+
 def test_limits_stand_beside_the_file_field(browser: Client) -> None:
     html = browser.get(CAPTURE).content.decode()
     assert "At most 64 files and 2 GiB together, 16 GiB when unpacked" in html

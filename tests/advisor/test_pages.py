@@ -3,11 +3,13 @@
 import re
 import uuid
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from advisor.errors import error_response
 from advisor.models import Study
 from tests.advisor.page_support import owner_of, running, waiting_study
 
@@ -88,6 +90,24 @@ def test_list_has_pages(browser: Client) -> None:
     Study.objects.bulk_create(Study(owner=owner, title=f"study {n}", inputs={}) for n in range(25))
     assert "1 of 2" in browser.get("/studies/").content.decode()
     assert "2 of 2" in browser.get("/studies/?page=99").content.decode()
+
+
+def test_list_costs_the_same_however_many_are_shown(browser: Client, django_assert_num_queries: Any) -> None:
+    owner = owner_of(browser)
+    for count in (1, 10):
+        Study.objects.bulk_create(Study(owner=owner, title="study", inputs={}) for _ in range(count))
+        with django_assert_num_queries(3):  # session, count, one page of studies with their runs
+            browser.get("/studies/")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 411, 413, 422, 500])
+def test_error_page_needs_no_database(rf: RequestFactory, django_assert_num_queries: Any, status: int) -> None:
+    request = rf.get("/", headers={"host": "localhost"})
+    with django_assert_num_queries(0):
+        response = error_response(request, status=status, code="code", detail="What went <wrong>.")
+    assert response.status_code == status
+    assert "What went &lt;wrong&gt;." in response.content.decode()
+    assert_sound(response.content.decode())
 
 
 @pytest.mark.parametrize("page", ["study", "study-progress"])

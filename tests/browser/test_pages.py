@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from advisor import services
 from advisor.models import Study
+from advisor.sample import ensure_sample_study
 from profiling import runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -74,6 +76,17 @@ def test_upload_is_followed_to_its_end(page: Page, catalog: None, tmp_path: Path
     expect(page.get_by_role("alert")).to_contain_text("There is no answer")
     expect(page.locator("main")).to_contain_text("No events recorded")
     assert_usable(page)
+
+
+def test_sample_study_is_usable(page: Page, catalog: None) -> None:
+    study = ensure_sample_study(today=timezone.now().date())
+    services.answer_capture_study(runs.claim(study.run_id))
+    page.goto("/")
+    page.get_by_role("link", name="Look at the sample study").click()
+    expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    assert_usable(page)
+    expect(page.get_by_text("Delete this study")).to_have_count(0)
 
 
 def test_everything_works_without_javascript(plain_page: Page, catalog: None) -> None:
