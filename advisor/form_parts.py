@@ -44,7 +44,7 @@ class GoalForm(forms.Form):
     )
     pricing = forms.MultipleChoiceField(
         label=_("Prices to compare"),
-        initial=list(PricingModel),
+        initial=[PricingModel.ON_DEMAND],
         widget=forms.CheckboxSelectMultiple,
         choices=[
             (PricingModel.ON_DEMAND, _("on demand")),
@@ -86,13 +86,12 @@ class GoalForm(forms.Form):
 
     def goal(self) -> Goal:
         data = self.cleaned_data
-        chosen = tuple(PricingModel(name) for name in data["pricing"])
         return Goal(
             as_of=timezone.now().date(),
             objective=Objective(data["objective"]),
             samples=data["samples"],
             gpus=data["gpus"],
-            pricing_models=None if len(chosen) == len(PricingModel) else chosen,
+            pricing_models=tuple(PricingModel(name) for name in data["pricing"]),
         )
 
 

@@ -40,21 +40,20 @@ class GoalSerializer(StrictSerializer):
     )
     pricing_models = serializers.ListField(
         child=serializers.ChoiceField([one.value for one in PricingModel]),
-        required=False,
+        default=[PricingModel.ON_DEMAND.value],
         allow_empty=False,
-        help_text="Which kinds of price count; default: all.",
+        help_text="Which kinds of price count; default: on demand.",
     )
 
     def goal(self) -> Goal:
         """The validated goal, asked today."""
         data = self.validated_data
-        models = data.get("pricing_models")
         return Goal(
             as_of=timezone.now().date(),
             objective=Objective(data["objective"]),
             samples=data.get("samples"),
             gpus=data.get("gpus"),
-            pricing_models=tuple(PricingModel(one) for one in models) if models else None,
+            pricing_models=tuple(PricingModel(one) for one in data["pricing_models"]),
         )
 
 

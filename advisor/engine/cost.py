@@ -27,7 +27,8 @@ class Goal:
 
     ``samples``: how much work; else ``steps`` of the job's own batch; else 1,000 steps (a note says so).
     ``gpus``: exactly so many, None = the count that finishes first on each server. ``as_of``: the day of asking;
-    offers seen more than ``most_age_days`` before are left out. ``pricing_models``: None = all that are given.
+    offers seen more than ``most_age_days`` before are left out. ``pricing_models``: None = every kind of price; by
+    default on demand alone, since spot can be taken away and a reservation binds for years.
     """
 
     as_of: date
@@ -36,7 +37,7 @@ class Goal:
     steps: int | None = None
     gpus: int | None = None
     currency: str = "USD"
-    pricing_models: tuple[PricingModel, ...] | None = None
+    pricing_models: tuple[PricingModel, ...] | None = (PricingModel.ON_DEMAND,)
     most_age_days: int = 365
 
 

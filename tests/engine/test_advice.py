@@ -155,8 +155,9 @@ def test_what_does_not_fit_is_counted_with_the_least_shortfall():
 
 def test_pricing_models_are_chosen():
     spot = offer("spot", 1, on=SXM, model=PricingModel.SPOT)
-    assert keys(answer((*MARKET, spot)))[0] == "spot"
-    assert "spot" not in keys(answer((*MARKET, spot), goal=replace(GOAL, pricing_models=(PricingModel.ON_DEMAND,))))
+    assert "spot" not in keys(answer((*MARKET, spot)))
+    for models in ((PricingModel.ON_DEMAND, PricingModel.SPOT), None):
+        assert keys(answer((*MARKET, spot), goal=replace(GOAL, pricing_models=models)))[0] == "spot"
 
 
 def test_near_offers_are_no_clear_winner():

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 from django.utils import timezone
-from profiling.classifier import classify
 
 from advisor import answers
 from advisor.engine.cost import Goal, Objective
@@ -16,7 +15,9 @@ from advisor.hints import CaptureHints
 from advisor.management.refusals import bad_input_ends, read_workload
 from advisor.pipeline import limits
 from advisor.wording import worded
+from catalog.specs import PricingModel
 from profiling.analysis import analyse
+from profiling.classifier import classify
 
 
 class Command(BaseCommand):
@@ -28,6 +29,10 @@ class Command(BaseCommand):
         job.add_argument("--workload", type=Path, metavar="FILE.json", help="description; see docs/workload.md")
         parser.add_argument("--gpus", type=int, choices=[1, 2, 4, 8], help="exactly so many GPUs")
         parser.add_argument("--objective", choices=[one.value for one in Objective], default=Objective.COST.value)
+        kinds = [one.value for one in PricingModel]
+        parser.add_argument(
+            "--pricing", nargs="+", choices=kinds, default=["on_demand"], help="kinds of price (default: on_demand)"
+        )
         parser.add_argument("--samples", type=_positive, help="samples in the whole job (default: 1,000 steps)")
         parser.add_argument("--batch", type=_positive, help="samples per step of the traced job")
         parser.add_argument("--parameters", type=_positive, help="parameters of the traced model")
@@ -52,6 +57,7 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
         objective=Objective(options["objective"]),
         gpus=options["gpus"],
         samples=options["samples"],
+        pricing_models=tuple(PricingModel(one) for one in options["pricing"]),
     )
     if options["workload"]:
         return answers.described(workload=read_workload(options["workload"]), goal=goal, limit=options["limit"])

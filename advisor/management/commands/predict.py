@@ -1,7 +1,6 @@
 """`manage.py predict`: one job on one server, by parts and with its range."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from advisor import answers
 from advisor.engine.document import prediction_document
-from advisor.engine.plans import Plan
+from advisor.engine.plans import plan_from_json
 from advisor.engine.prediction import predict
 from advisor.management.refusals import BadInput, bad_input_ends, read_json, read_workload
 from advisor.wording import worded
@@ -36,6 +35,7 @@ class Command(BaseCommand):
         self.stdout.write(f"step {document['step_s']:.6f} s ({document['low_s']:.6f} to {document['high_s']:.6f} s)")
         for name, seconds in document["parts"].items():
             self.stdout.write(f"  {name:<26} {seconds:.6f} s")
+        self.stdout.write(f"memory: {document['memory']['verdict']}")
 
 
 def _document(options: dict[str, Any]) -> dict[str, Any]:
@@ -44,19 +44,6 @@ def _document(options: dict[str, Any]) -> dict[str, Any]:
         raise BadInput(_("The catalog has no server %(sku)s; write it as provider/sku.") % {"sku": options["sku"]})
     measured = workload.measured
     traced = answers.catalog_accelerator(measured.accelerator_key, measured.device_name) if measured else None
-    plan = _plan(options["plan"]) if options["plan"] else None
+    plan = plan_from_json(read_json(options["plan"], "--plan")) if options["plan"] else None
     prediction = predict(workload, traced_accelerator=traced, server=server, gpus=options["gpus"], plan=plan)
     return {"sku": server.key, **prediction_document(prediction)}
-
-
-def _plan(text: str) -> Plan:
-    """A plan from JSON. Raises BadInput for fields that a plan does not have and for values below their least."""
-    given = read_json(text, "--plan")
-    known = {field.name: field.default for field in fields(Plan)}
-    if not isinstance(given, dict) or not set(given) <= set(known):
-        raise BadInput(_("--plan takes an object with these fields: %(names)s.") % {"names": ", ".join(known)})
-    for name, value in given.items():
-        is_right_type = type(value) is type(known[name])
-        if not is_right_type or value < known[name]:
-            raise BadInput(_("--plan: %(name)s has a value that no plan has.") % {"name": name})
-    return Plan(**given)
