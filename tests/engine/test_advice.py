@@ -228,7 +228,8 @@ def test_like_is_compared_with_like():
 
 def test_without_like_offers_the_premium_is_unknown():
     spot_only = replace(MARKET[1], pricing_model=PricingModel.SPOT)
-    one = answer((MARKET[0], spot_only)).verdict
+    goal = replace(GOAL, pricing_models=(PricingModel.ON_DEMAND, PricingModel.SPOT))
+    one = answer((MARKET[0], spot_only), goal=goal).verdict
     assert one.market is None
     assert one.outcome == "unknown"
     assert one.break_even > 0
