@@ -47,12 +47,16 @@ class NamedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """``ranks``: one breakdown per rank and device, over all of its device work."""
+    """``ranks``: one breakdown per rank and device, over all of its device work.
+
+    ``waiting_ns``: for each of these how long its collectives waited for a later rank; None where that is unknown.
+    """
 
     format: str
     outcome: Outcome
     notes: tuple[Note, ...]
     ranks: tuple[Breakdown, ...]
+    waiting_ns: tuple[int | None, ...]
     features: Features
     workload: Workload
 
@@ -97,8 +101,18 @@ def analyse_captures(
         outcome=outcome_of(told),
         notes=tuple(told),
         ranks=tuple(part for line in timelines for part in breakdowns(line)),
+        waiting_ns=_waiting_ns(timelines, waiting),
         features=features(timelines, [one.region for one in steps], waiting),
         workload=described.workload,
+    )
+
+
+def _waiting_ns(timelines: Sequence[Timeline], waiting: Waiting | None) -> tuple[int | None, ...]:
+    """One figure per rank and device; a rank's waiting cannot be given to one of several devices."""
+    return tuple(
+        None if waiting is None or len(line.devices) > 1 else int(waiting.per_collective_ns[place].sum())
+        for place, line in enumerate(timelines)
+        for _ in line.devices
     )
 
 

@@ -6,6 +6,7 @@ from profiling.analysis import Analysis
 from profiling.breakdown import Breakdown
 from profiling.messages import sentence
 from profiling.notes import Note, Outcome, Refusal
+from profiling.workload import MeasuredStep
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Any]:
@@ -14,8 +15,19 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
         "format": analysis.format,
         "outcome": str(analysis.outcome),
         "notes": [note_document(note) for note in analysis.notes],
-        "ranks": [rank_document(part) for part in analysis.ranks],
+        "ranks": [
+            {**rank_document(part), "waiting_us": None if waited is None else waited / 1000}
+            for part, waited in zip(analysis.ranks, analysis.waiting_ns, strict=True)
+        ],
+        "step": _step_document(analysis.workload.measured),
     }
+
+
+def _step_document(measured: MeasuredStep | None) -> dict[str, Any] | None:
+    """The typical step; ``observed`` is null without markers: then it is the whole window."""
+    if measured is None:
+        return None
+    return {"duration_us": measured.step_s * 1e6, "observed": measured.steps_observed}
 
 
 def refusal_document(refusal: Refusal) -> dict[str, Any]:
@@ -25,6 +37,7 @@ def refusal_document(refusal: Refusal) -> dict[str, Any]:
         "outcome": str(Outcome.ERROR),
         "notes": [],
         "ranks": [],
+        "step": None,
         "bottleneck": no_bottleneck(),
         "error": {"code": str(refusal.code), "params": dict(refusal.params), "sentence": sentence(refusal)},
     }
@@ -53,13 +66,17 @@ def rank_document(part: Breakdown) -> dict[str, Any]:
 
 def no_bottleneck() -> dict[str, Any]:
     """The bottleneck where nothing can be said."""
-    return {"label": None, "probabilities": {}, "evidence": []}
+    return {"label": None, "probabilities": {}, "host_bound": None, "evidence": []}
 
 
 def bottleneck_document(bottleneck: Any) -> dict[str, Any]:
-    """What the classifier says; ``label`` is null where it does not want to decide."""
+    """What the classifier says; ``label`` is null where it does not want to decide.
+
+    ``evidence`` opens with the statement that leads; ``host_bound``: it is about the host, copies or waiting.
+    """
     return {
         "label": bottleneck.label,
         "probabilities": dict(bottleneck.probabilities),
+        "host_bound": bottleneck.host_bound,
         "evidence": [note_document(note) for note in (*bottleneck.evidence, *bottleneck.warnings)],
     }

@@ -14,7 +14,7 @@ from profiling.notes import NoteCode, RefusalCode
 
 RANK_FIELDS = {
     "rank", "device_index", "world_size", "device", "window_us", "gpu_busy_us", "compute_us", "comm_us",
-    "exposed_comm_us", "copy_us", "idle_us", "kernels",
+    "exposed_comm_us", "copy_us", "idle_us", "kernels", "waiting_us",
 }  # fmt: skip
 
 
@@ -38,6 +38,7 @@ def test_json_has_the_promised_fields(capture: Path, capsys: pytest.CaptureFixtu
     assert [part.keys() for part in document["ranks"]] == [RANK_FIELDS]
     assert document["format"] == "kineto"
     assert document["outcome"] == "ok"
+    assert document["step"]["observed"] == 2
     assert [note["sentence"] for note in document["notes"]] == output.err.strip().splitlines()
 
 

@@ -109,3 +109,8 @@ def test_message_sizes_follow_the_type() -> None:
     measured = analyse([path]).workload.measured
     assert measured is not None
     assert {work.message_bytes for work in measured.collectives} == {4194304.0, 8388608.0, None}
+
+
+def test_waiting_is_told_per_rank() -> None:
+    path = next(row.path for row in KINETO if row.path.name == "P66_straggler")
+    assert analyse([path]).waiting_ns == (27_000_000, 0)

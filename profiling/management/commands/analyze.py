@@ -9,8 +9,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from profiling.analysis import Analysis, analyse
-from profiling.document import analysis_document, bottleneck_document, no_bottleneck, refusal_document
+from profiling.analysis import analyse
+from profiling.classifier import classify
+from profiling.document import analysis_document, bottleneck_document, refusal_document
 from profiling.formats.limits import Limits
 from profiling.messages import sentence
 from profiling.notes import Refusal
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             if as_json:
                 self._print(refusal_document(refusal))
             sys.exit(BAD_INPUT)
-        document = {**analysis_document(analysis), "bottleneck": _bottleneck(analysis)}
+        document = {**analysis_document(analysis), "bottleneck": bottleneck_document(classify(analysis.features))}
         if as_json:
             self._print(document)
         else:
@@ -45,14 +46,6 @@ class Command(BaseCommand):
 
     def _print(self, document: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
-
-
-def _bottleneck(analysis: Analysis) -> dict[str, Any]:
-    try:
-        from profiling.classifier import classify
-    except ImportError:
-        return no_bottleneck()
-    return bottleneck_document(classify(analysis.features))
 
 
 def _table(document: dict[str, Any]) -> str:
@@ -70,4 +63,5 @@ def _table(document: dict[str, Any]) -> str:
             f"{rank:>5} {part['device_index']:>6} {window / 1000:>10.3f} {busy:>5.1f}% {compute:>7.1f}% "
             f"{exposed:>12.1f}% {copies:>5.1f}%  {part['device'] or 'unknown'}"
         )
-    return "\n".join(lines)
+    evidence = [item["sentence"] for item in document["bottleneck"]["evidence"]]
+    return "\n".join([*lines, "", *evidence])
