@@ -93,6 +93,7 @@ def _tar() -> bytes:
         (_one("cpu_op"), RefusalCode.NO_GPU_WORK, "0 launches"),
         (b'{"a\\u202eb":1}', RefusalCode.NO_TRACE_EVENTS, "a<U+202E>b"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_is_no_capture_is_named(tmp_path: Path, content: bytes, code: RefusalCode, says: str) -> None:
     refusal = _refusal(_file(tmp_path, content))
