@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from advisor.fields import CaptureFiles, WholeNumber
 from advisor.form_parts import GoalForm, ShapeForm, fields_of
 from advisor.hints import CaptureHints
+from catalog.selectors import accelerator_specs
 from profiling.services import display_name
 from profiling.workload import Mode, Workload
 from profiling.workload_json import PRECISIONS
@@ -92,16 +93,23 @@ class CaptureForm(GoalForm, ShapeForm):
         required=False,
         help_text=_("All GPUs together. Without it, throughput per sample stays unknown"),
     )
+    accelerator = forms.ChoiceField(
+        label=_("GPU of the capture"),
+        required=False,
+        help_text=_("Only where the capture does not name it, or the catalog does not know the name"),
+    )
     SHAPE_NEEDS = ("layers", "hidden", "heads", "vocabulary", "sequence_length")
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
+        known = sorted((one.name, one.key) for one in accelerator_specs())
+        self.fields["accelerator"].choices = [("", _("as seen in the capture")), *((key, name) for name, key in known)]
         for name in self.SHAPE_NEEDS:
             self.fields[name].required = False
 
     @property
     def hint_fields(self) -> Iterator[BoundField]:
-        return fields_of(self, "mode", "precision", "batch_per_step", "parameters_billions")
+        return fields_of(self, "mode", "precision", "accelerator", "batch_per_step", "parameters_billions")
 
     @property
     def shape_fields(self) -> Iterator[BoundField]:
@@ -130,4 +138,5 @@ class CaptureForm(GoalForm, ShapeForm):
             batch_per_step=None if data["batch_per_step"] is None else float(data["batch_per_step"]),
             parameters=self.parameters,
             model=self.shape,
+            accelerator=data["accelerator"] or None,
         )

@@ -122,6 +122,11 @@ def test_capture_waits_for_a_worker_under_its_file_name(browser: Client) -> None
     assert "&lt;b&gt;rank0.json" in browser.get(response.headers["Location"]).content.decode()
 
 
+def test_gpu_of_the_capture_can_be_named(browser: Client) -> None:
+    browser.post(CAPTURE, capture(("rank0.json", b"{}"), accelerator="h100-sxm5-80"))
+    assert Study.objects.get().inputs["hints"]["accelerator"] == "h100-sxm5-80"
+
+
 def test_several_files_are_one_capture(browser: Client) -> None:
     browser.post(CAPTURE, capture(("rank0.json", b"{}"), ("rank1.json", b"[]")))
     assert Trace.objects.get().files.count() == 2
