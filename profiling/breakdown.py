@@ -92,7 +92,8 @@ def device_work(timeline: Timeline, device: int, window: Window | None = None) -
         inside = (timeline.start_ns < window.high_ns) & (timeline.start_ns >= window.low_ns)
         chosen = chosen & (inside | ((timeline.start_ns < window.low_ns) & (end > window.low_ns)))
     row = np.flatnonzero(chosen)
-    start, finish = timeline.start_ns[row], end[row]
+    whole = row.size == chosen.size
+    start, finish = (timeline.start_ns, end) if whole else (timeline.start_ns[row], end[row])
     if window is not None:
         start, finish = clip(start, finish, window.low_ns, window.high_ns)
     family = families(timeline.names)[timeline.name_id[row]]

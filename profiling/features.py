@@ -123,11 +123,12 @@ def _ratio(part: float, whole: float) -> float | None:
 
 
 def _sums(timeline: Timeline, device: int, window: Window) -> _DeviceSums:
+    parts = breakdown(timeline, device, window)
     work = device_work(timeline, device, window)
     duration = work.end - work.start
     kernels = work.is_compute
     return _DeviceSums(
-        parts=breakdown(timeline, device, window),
+        parts=parts,
         host_gap_ns=_host_gap_ns(timeline, work),
         kernels=int(kernels.sum()),
         short_kernels=int((kernels & (duration < SHORT_KERNEL_NS)).sum()),

@@ -24,8 +24,10 @@ def union(start: Times, end: Times) -> Intervals:
     """The set covered by intervals in any order; overlapping and touching ones are joined."""
     if start.size == 0:
         return Intervals(start, end)
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    end = np.maximum.accumulate(end)
     opens = np.flatnonzero(start[1:] > end[:-1]) + 1
     first = np.concatenate(([0], opens))
     last = np.concatenate((opens - 1, [start.size - 1]))

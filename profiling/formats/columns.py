@@ -1,6 +1,5 @@
 """Growing columns of device work and of host calls, filled batch by batch while a file streams by."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ _TYPES: dict[str, type] = {
     "kind": np.int8, "name": np.int32, "correlation": np.int64, "bytes": np.int64,
     "collective_row": np.int64, "collective_kind": np.int8, "message": np.int64, "group": np.int32,
 }  # fmt: skip
+_FIRST_ROWS = 1 << 12
 _INT, _NONE = {int}, {type(None)}
 
 
@@ -42,6 +42,30 @@ def _one_by_one(values: Sequence[Any], missing: int, low: int) -> NDArray[np.int
 
 
 @dataclass(slots=True)
+class Column:
+    """A growing array in one block of memory, at most a quarter larger than what it holds."""
+
+    dtype: type
+    size: int = 0
+    _block: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        self._block = np.empty(_FIRST_ROWS, dtype=self.dtype)
+
+    def append(self, values: NDArray[Any]) -> None:
+        end = self.size + len(values)
+        if end > self._block.size:
+            self._block.resize(max(end, self._block.size + self._block.size // 4), refcheck=False)
+        self._block[self.size : end] = values
+        self.size = end
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """What was appended; no view may be held while the column still grows."""
+        return self._block[: self.size]
+
+
+@dataclass(slots=True)
 class DeviceColumns:
     """Rows of device work in order of the file.
 
@@ -53,7 +77,7 @@ class DeviceColumns:
     names: dict[str, int] = field(default_factory=dict)
     streams: dict[Any, int] = field(default_factory=dict)
     processes: dict[Any, int] = field(default_factory=dict)
-    _parts: dict[str, list[NDArray[Any]]] = field(default_factory=lambda: defaultdict(list))
+    _columns: dict[str, Column] = field(default_factory=lambda: {name: Column(kind) for name, kind in _TYPES.items()})
     _name_ids: dict[str, int] = field(default_factory=dict)
     _families: list[int] = field(default_factory=list)
     _collectives: list[CollectiveKind | None] = field(default_factory=list)
@@ -61,15 +85,11 @@ class DeviceColumns:
 
     def column(self, name: str) -> NDArray[Any]:
         """One whole column, shape ``(rows,)``; columns of collectives have a row per communication kernel."""
-        parts = self._parts[name]
-        if len(parts) != 1:
-            self._parts[name] = [np.concatenate([np.zeros(0, dtype=_TYPES[name]), *parts])]
-        return self._parts[name][0]
+        return self._columns[name].values
 
-    def drop(self, *names: str) -> None:
-        """Forget columns that are used up."""
-        for name in names:
-            self._parts[name] = []
+    def take(self, name: str) -> NDArray[Any]:
+        """The same, forgotten here: its memory is free once the caller is done with it."""
+        return self._columns.pop(name).values
 
     def add(
         self,
@@ -102,7 +122,7 @@ class DeviceColumns:
         self.rows += len(events)
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
-        self._parts[name].append(values.astype(_TYPES[name], copy=False))
+        self._columns[name].append(values)
 
     def _name_id(self, raw: Any) -> int:
         known = self._name_ids.get(raw) if raw.__class__ is str else None
@@ -168,21 +188,24 @@ def _numbered(seen: dict[Any, int], keys: Sequence[Any]) -> NDArray[np.int32]:
 class LaunchColumns:
     """Start and correlation id (0 = none) of every runtime and driver call."""
 
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
+    ids: Column = field(default_factory=lambda: Column(np.int64))
+    starts: Column = field(default_factory=lambda: Column(np.int64))
 
     def add(self, start: NDArray[np.int64], correlation: NDArray[np.int64]) -> None:
         useful = (correlation > 0) & (start > UNKNOWN)
-        self.parts.append((correlation[useful], start[useful]))
+        self.ids.append(correlation[useful])
+        self.starts.append(start[useful])
 
     def starts_of(self, correlation: NDArray[np.int64]) -> NDArray[np.int64]:
         """Start of the call with each id, ``UNKNOWN`` where none has it; the first call wins."""
         found = np.full(correlation.shape, UNKNOWN, dtype=np.int64)
-        ids = np.concatenate([np.zeros(0, dtype=np.int64), *(part for part, _ in self.parts)])
+        ids, starts = self.ids.values, self.starts.values
         if ids.size == 0:
             return found
-        starts = np.concatenate([part for _, part in self.parts])
-        ids, first = np.unique(ids, return_index=True)
+        if not (ids[1:] > ids[:-1]).all():
+            ids, first = np.unique(ids, return_index=True)
+            starts = starts[first]
         place = np.minimum(np.searchsorted(ids, correlation), ids.size - 1)
         hit = (ids[place] == correlation) & (correlation > 0)
-        found[hit] = starts[first][place[hit]]
+        found[hit] = starts[place[hit]]
         return found

@@ -1,7 +1,7 @@
 """What a KinetoCollector gathered, as Timelines: by rank, linked to launches, sorted, implausible rows clipped."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -23,39 +23,54 @@ _UNLINKED = 0.1
 def timelines(
     seen: KinetoCollector, metadata: Mapping[str, Any], source: str
 ) -> tuple[tuple[Timeline, ...], list[Note]]:
-    """One Timeline per rank in the file, in order of rank, and what is to be told about them."""
+    """One Timeline per rank in the file, in order of rank, and what is to be told about them.
+
+    Uses ``seen`` up: large columns are handed over, not copied.
+    """
     notes: list[Note] = []
-    start, duration = seen.device.column("start"), seen.device.column("duration")
-    runaways = clip_runaways(seen, start, duration)
+    runaways = clip_runaways(seen)
     if runaways:
         notes.append(Note(NoteCode.RUNAWAY_KERNELS, {"count": runaways}))
+    common = _common(seen, metadata, source)
     split = _rank_of_process(seen)
     if split is None:
-        launched = seen.calls.starts_of(seen.device.column("correlation"))
-        seen.calls.parts.clear()
-        seen.device.drop("correlation", "process")
-        agree = _clocks_agree(start, launched, notes)
         rank = _single_rank(seen, metadata, source)
-        whole = np.arange(start.size)
-        built = [_timeline(seen, metadata, source, whole, start, duration, launched, rank, agree)]
-        _tell_unlinked(seen, launched, notes)
-    else:
-        process = seen.device.column("process")
-        launched = np.full(start.shape, UNKNOWN, dtype=np.int64)
-        built = []
-        for rank, members in split:
-            rows = np.flatnonzero(np.isin(process, members))
-            built.append(_timeline(seen, metadata, source, rows, start, duration, launched, rank, True))
-        notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(built)}))
-    return tuple(built), notes
+        return (_only_rank(seen, common, rank, notes),), notes
+    notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(split)}))
+    return tuple(_one_of_many(seen, common, rank, members) for rank, members in split), notes
 
 
-def clip_runaways(seen: KinetoCollector, start: NDArray[np.int64], duration: NDArray[np.int64]) -> int:
+def _only_rank(seen: KinetoCollector, common: dict[str, Any], rank: int | None, notes: list[Note]) -> Timeline:
+    device = seen.device
+    launched = seen.calls.starts_of(device.take("correlation"))
+    agree = _clocks_agree(device.column("start"), launched, notes)
+    _tell_unlinked(seen, launched, notes)
+    rows = _in_order(device.column("start"), np.arange(device.rows))
+    collectives = _collectives(seen, rows)
+    return _timeline(device.take, rows, launched, rank=rank, clocks_agree=agree, collectives=collectives, **common)
+
+
+def _one_of_many(seen: KinetoCollector, common: dict[str, Any], rank: int | None, members: list[int]) -> Timeline:
+    """A rank of a merged file. Correlation ids repeat from rank to rank there, so nothing is linked to its launch."""
+    device = seen.device
+    mine = np.flatnonzero(np.isin(device.column("process"), members))
+    rows = _in_order(device.column("start"), mine)
+    launched = np.full(device.rows, UNKNOWN, dtype=np.int64)
+    collectives = _collectives(seen, rows)
+    return _timeline(device.column, rows, launched, rank=rank, clocks_agree=True, collectives=collectives, **common)
+
+
+def _in_order(start: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    return rows[np.argsort(start[rows], kind="stable")]
+
+
+def clip_runaways(seen: KinetoCollector) -> int:
     """End absurdly long kernels where the next one on their stream starts; work of one stream runs in order.
 
     Absurd: longer than ``_RUNAWAY`` times the median of its stream and covering at least two successors whole.
-    Changes ``duration``; returns the number of rows changed.
+    Changes the durations; returns the number of rows changed.
     """
+    start, duration = seen.device.column("start"), seen.device.column("duration")
     device, stream = seen.device.column("device"), seen.device.column("stream")
     if duration.max() <= _RUNAWAY * max(1, int(duration.min())):
         return 0
@@ -143,39 +158,32 @@ def _tell_unlinked(seen: KinetoCollector, launched: NDArray[np.int64], notes: li
         notes.append(Note(NoteCode.KERNELS_WITHOUT_LAUNCH, {"count": unlinked}))
 
 
+def _common(seen: KinetoCollector, metadata: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """What all ranks of the file share."""
+    return {
+        "source": source,
+        "world_size": integer(_distributed(metadata).get("world_size"), low=1, high=10**6),
+        "names": tuple(seen.device.names),
+        "host": _host(seen),
+        "steps": tuple(sorted(seen.steps, key=lambda step: step.start_ns)),
+        "device_names": _device_names(metadata),
+        "peak_memory_bytes": seen.peak_memory,
+    }
+
+
 def _timeline(
-    seen: KinetoCollector,
-    metadata: Mapping[str, Any],
-    source: str,
-    rows: NDArray[np.int64],
-    start: NDArray[np.int64],
-    duration: NDArray[np.int64],
-    launched: NDArray[np.int64],
-    rank: int | None,
-    clocks_agree: bool,
+    column: Callable[[str], NDArray[Any]], rows: NDArray[np.int64], launched: NDArray[np.int64], **known: Any
 ) -> Timeline:
-    if (np.diff(start[rows]) < 0).any():
-        rows = rows[np.argsort(start[rows], kind="stable")]
-    device = seen.device
     return Timeline(
-        rank=rank,
-        world_size=integer(_distributed(metadata).get("world_size"), low=1, high=10**6),
-        source=source,
-        start_ns=start[rows],
-        duration_ns=duration[rows],
-        device=device.column("device")[rows],
-        stream=device.column("stream")[rows],
-        kind=device.column("kind")[rows],
-        name_id=device.column("name")[rows],
-        names=tuple(device.names),
+        start_ns=column("start")[rows],
+        duration_ns=column("duration")[rows],
+        device=column("device")[rows],
+        stream=column("stream")[rows],
+        kind=column("kind")[rows],
+        name_id=column("name")[rows],
         launched_ns=launched[rows],
-        bytes=device.column("bytes")[rows],
-        collectives=_collectives(seen, rows, start.size),
-        host=_host(seen),
-        steps=tuple(sorted(seen.steps, key=lambda step: step.start_ns)),
-        device_names=_device_names(metadata),
-        clocks_agree=clocks_agree,
-        peak_memory_bytes=seen.peak_memory,
+        bytes=column("bytes")[rows],
+        **known,
     )
 
 
@@ -188,8 +196,8 @@ def _host(seen: KinetoCollector) -> HostSide:
     )
 
 
-def _collectives(seen: KinetoCollector, rows: NDArray[np.int64], total: int) -> Collectives:
-    place = np.full(total, UNKNOWN, dtype=np.int64)
+def _collectives(seen: KinetoCollector, rows: NDArray[np.int64]) -> Collectives:
+    place = np.full(seen.device.rows, UNKNOWN, dtype=np.int64)
     place[rows] = np.arange(rows.size)
     mine = place[seen.device.column("collective_row")]
     order = np.argsort(mine, kind="stable")

@@ -95,7 +95,7 @@ def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool) -> None:
         raise Refusal(RefusalCode.NO_EVENTS)
     if seen.events == seen.metadata_events:
         raise Refusal(RefusalCode.ONLY_METADATA)
-    if seen.operators or seen.calls.parts:
+    if seen.operators or seen.calls.ids.size:
         raise Refusal(RefusalCode.NO_GPU_WORK, {"launches": seen.launches, "kernels": 0})
     raise Refusal(RefusalCode.NOT_A_GPU_TRACE, {"events": seen.events})
 
