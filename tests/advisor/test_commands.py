@@ -1,0 +1,174 @@
+"""The stable commands: one JSON document on stdout, exit code 2 and one sentence for bad input."""
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from advisor import services
+from advisor.engine.cost import Goal
+from advisor.hints import CaptureHints
+from advisor.models import Study
+from advisor.wording import worded
+from profiling import runs
+from profiling.generate import write
+from profiling.sample_capture import sample_capture
+from tests.paths import REPOSITORY
+
+EXAMPLE = str(REPOSITORY / "docs" / "examples" / "llama-7b-training.json")
+
+
+@pytest.fixture
+def catalog(db: None) -> None:
+    call_command("load_catalog", verbosity=0)
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    path = tmp_path / "rank0.json.gz"
+    write(sample_capture(world_size=1), path)
+    return path
+
+
+def answer(*arguments: str) -> Any:
+    out, err = StringIO(), StringIO()
+    call_command(*arguments, "--json", stdout=out, stderr=err)
+    return json.loads(out.getvalue())
+
+
+def refused(*arguments: str) -> str:
+    """The sentence of a command that ends with exit code 2 and prints no answer."""
+    out, err = StringIO(), StringIO()
+    with pytest.raises(SystemExit) as ended:
+        call_command(*arguments, stdout=out, stderr=err)
+    assert ended.value.code == 2
+    assert out.getvalue() == ""
+    return err.getvalue().strip()
+
+
+def test_advise_on_a_capture_gives_the_numbers_of_the_study(catalog: None, capture: Path) -> None:
+    from django.core.files.uploadedfile import SimpleUploadedFile
+    from django.utils import timezone
+
+    printed = answer("advise", "--trace", str(capture), "--batch", "16", "--parameters", "2e8", "--limit", "100")
+    study = services.create_capture_study(
+        owner="test",
+        title="same",
+        files=[SimpleUploadedFile(capture.name, capture.read_bytes())],
+        hints=CaptureHints(batch_per_step=16.0, parameters=2e8),
+        goal=Goal(as_of=timezone.now().date()),
+    )
+    claim = runs.claim(study.run_id)
+    assert claim is not None
+    services.answer_capture_study(claim)
+
+    assert worded(Study.objects.get(pk=study.pk).result) == printed
+
+
+def test_advise_says_the_verdict_and_a_line_per_offer(catalog: None) -> None:
+    out = StringIO()
+    call_command("advise", "--workload", EXAMPLE, "--limit", "3", stdout=out, stderr=StringIO())
+
+    lines = out.getvalue().splitlines()
+    assert "NVLink" in lines[0]
+    assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3"]
+
+
+def test_advise_takes_an_accelerator_that_the_capture_does_not_name(catalog: None, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    write(sample_capture(world_size=1), path)
+    path.write_text(path.read_text().replace("NVIDIA A100-SXM4-80GB", "Graphics Device"))
+
+    unknown = answer("advise", "--trace", str(path))
+    known = answer("advise", "--trace", str(path), "--accelerator", "a100-sxm4-80")
+
+    assert (unknown["offers"], unknown["verdict"]["outcome"]) == ([], "unknown")
+    assert unknown["capture"]["ranks"]
+    assert "accelerator_unknown" in {note["code"] for note in unknown["notes"]}
+    assert known["workload"]["captured_on"] == "a100-sxm4-80"
+    assert known["offers"]
+
+
+def test_predict_gives_parts_that_add_up(catalog: None) -> None:
+    found = answer("predict", "--workload", EXAMPLE, "--sku", "aws/p4de.24xlarge", "--gpus", "8")
+
+    visible = {name: value for name, value in found["parts"].items() if name != "communication_hidden_s"}
+    assert sum(visible.values()) == pytest.approx(found["step_s"])
+    assert found["low_s"] < found["step_s"] < found["high_s"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workload", "missing.json"], "missing.json cannot be opened"),
+        (["--workload", "requirements.in"], "requirements.in is not valid JSON"),
+        (["--trace", "requirements.in"], "text"),
+        (["--trace", "missing.json"], "missing.json"),
+    ],
+)
+def test_advise_refuses_with_one_sentence(catalog: None, arguments: list[str], said: str) -> None:
+    sentence = refused("advise", *arguments)
+
+    assert said in sentence
+    assert len(sentence.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--sku", "aws/none", "--gpus", "8"], "no server aws/none"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "3"], "cannot be divided"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", "{"], "not valid JSON"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", '{"dp": -1}'], "dp"),
+    ],
+)
+def test_predict_refuses_with_one_sentence(catalog: None, arguments: list[str], said: str) -> None:
+    assert said in refused("predict", "--workload", EXAMPLE, *arguments)
+
+
+def test_a_negative_number_in_a_workload_is_named(catalog: None, tmp_path: Path) -> None:
+    document = json.loads(Path(EXAMPLE).read_text())
+    path = tmp_path / "workload.json"
+    path.write_text(json.dumps({**document, "batch_per_step": -4}))
+
+    assert "batch_per_step" in refused("advise", "--workload", str(path))
+
+
+def test_a_new_key_works_and_is_not_stored(db: None) -> None:
+    from rest_framework_api_key.models import APIKey
+
+    out = StringIO()
+    call_command("create_api_key", "sales", stdout=out, stderr=StringIO())
+    key = out.getvalue().strip()
+
+    assert APIKey.objects.is_valid(key)
+    assert key not in str(APIKey.objects.values())
+
+
+def test_unsafe_production_is_refused() -> None:
+    command = [sys.executable, "manage.py", "check"]
+    environment = {"ALLOWED_HOSTS": "advisor.example", "PATH": "/usr/bin:/bin"}
+
+    run = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert run.returncode != 0
+    assert "SECRET_KEY" in run.stderr
+
+
+def test_production_settings_pass_djangos_own_checks(tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    environment = {
+        "ALLOWED_HOSTS": "advisor.example",
+        "SECRET_KEY": "".join(chr(97 + (7 * place) % 26) for place in range(60)),
+        "ADVISOR_VAR_DIR": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+    }
+
+    run = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert run.returncode == 0, run.stderr
