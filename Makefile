@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 
-.PHONY: run test lint clean
+.PHONY: run test lint screenshots clean
 
 run: $(VENV)/runtime
 	@exec $(PY) manage.py serve
@@ -15,6 +15,9 @@ lint: $(VENV)/tests
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(VENV)/bin/lint-imports
+
+screenshots: $(VENV)/tests
+	$(PY) -m tests.browser.screenshots
 
 clean:
 	rm -rf $(VENV)

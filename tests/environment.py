@@ -1,4 +1,4 @@
-"""What all tests share: their own data folder and database, chosen before Django's settings are read (see pytest.ini)."""
+"""A data folder and a database for tests alone, chosen before Django's settings are read (see pytest.ini)."""
 
 import atexit
 import os

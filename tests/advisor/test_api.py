@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.test import Client
 from rest_framework_api_key.models import APIKey
 
@@ -21,14 +20,6 @@ from tests.paths import REPOSITORY
 pytestmark = pytest.mark.django_db
 
 STUDIES = "/api/v1/studies/"
-
-
-@pytest.fixture(scope="module")
-def catalog(django_db_setup: None, django_db_blocker: Any) -> Any:
-    with django_db_blocker.unblock():
-        call_command("load_catalog", verbosity=0)
-        yield
-        call_command("flush", interactive=False, verbosity=0)
 
 
 @pytest.fixture
@@ -83,7 +74,7 @@ def answered(study_id: str) -> Study:
     return study
 
 
-def test_a_described_job_is_ranked(client: Client, key: dict[str, str], catalog: None) -> None:
+def test_a_described_job_is_ranked(client: Client, key: dict[str, str], shipped_catalog: None) -> None:
     response = post(client, key, {"workload": workload(), "objective": "time", "gpus": 8})
 
     study = response.json()
@@ -98,14 +89,14 @@ def test_a_described_job_is_ranked(client: Client, key: dict[str, str], catalog:
     assert study["catalog_revision"] == 1
 
 
-def test_only_the_asked_kinds_of_price_count(client: Client, key: dict[str, str], catalog: None) -> None:
+def test_only_the_asked_kinds_of_price_count(client: Client, key: dict[str, str], shipped_catalog: None) -> None:
     study = post(client, key, {"workload": workload(), "pricing_models": ["on_demand"]}).json()
 
     assert {offer["pricing_model"] for offer in study["result"]["offers"]} == {"on_demand"}
 
 
 def test_a_capture_is_accepted_and_then_answered(
-    client: Client, key: dict[str, str], catalog: None, tmp_path: Path
+    client: Client, key: dict[str, str], shipped_catalog: None, tmp_path: Path
 ) -> None:
     response = upload(client, key, capture(tmp_path), batch_per_step="16")
     accepted = response.json()
@@ -122,7 +113,7 @@ def test_a_capture_is_accepted_and_then_answered(
     assert study.trace.files.get().file.name == ""
 
 
-def test_the_same_question_gives_the_same_bytes(client: Client, key: dict[str, str], catalog: None) -> None:
+def test_the_same_question_gives_the_same_bytes(client: Client, key: dict[str, str], shipped_catalog: None) -> None:
     first, second = (post(client, key, {"workload": workload()}).json() for _ in range(2))
 
     assert first["input_sha256"] == second["input_sha256"]
@@ -149,7 +140,9 @@ def test_what_no_reader_reads_is_refused_at_once(
     assert nothing_is_stored()
 
 
-def test_a_capture_without_gpu_work_fails_with_a_sentence(client: Client, key: dict[str, str], catalog: None) -> None:
+def test_a_capture_without_gpu_work_fails_with_a_sentence(
+    client: Client, key: dict[str, str], shipped_catalog: None
+) -> None:
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 2}
     accepted = upload(client, key, json.dumps({"traceEvents": [event]}).encode()).json()
 
@@ -235,7 +228,9 @@ def test_a_revoked_key_is_refused(client: Client, key: dict[str, str]) -> None:
     assert_problem(client.get(STUDIES, headers=key), 401, "unauthenticated")
 
 
-def test_other_keys_see_nothing(client: Client, key: dict[str, str], other_key: dict[str, str], catalog: None) -> None:
+def test_other_keys_see_nothing(
+    client: Client, key: dict[str, str], other_key: dict[str, str], shipped_catalog: None
+) -> None:
     study = post(client, key, {"workload": workload()}).json()
 
     for method in (client.get, client.delete):

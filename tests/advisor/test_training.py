@@ -1,0 +1,204 @@
+"""Training samples: repeatable, labelled by the definition, shaped like captures; and what is made from them."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+
+from advisor.engine.candidates import Candidates
+from advisor.engine.plans import Plan
+from advisor.engine.prediction import candidates_for
+from advisor.engine.step import job_of
+from advisor.training.jobs import PARTS, Family, Job, Stack, draw_job
+from advisor.training.samples import Sample, make_samples
+from advisor.training.scores import calibration_error, macro_f1, rule_scores
+from advisor.training.servers import server_name, training_servers
+from advisor.training.steps import Odds, draw_odds, sensitivities, spent
+from profiling.bottleneck import LABELS
+from profiling.classifier import INPUTS, load
+from profiling.features import Features
+from profiling.learning import inputs_of
+from profiling.workload import Mode, ModelShape, Workload
+
+COUNT = 440
+STACK = Stack(
+    matrix_kernels=6.0,
+    memory_kernels=10.0,
+    host_factor=0.03,
+    traffic_factor=1.0,
+    streaming_share=0.0,
+    fused_attention=True,
+)
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    return make_samples(COUNT, np.random.default_rng(7))
+
+
+def described(**changed: object) -> Job:
+    shape = ModelShape(
+        layers=32, hidden=4096, heads=32, kv_heads=8, vocabulary=32_000, sequence_length=2048, gated_mlp=True
+    )
+    values = {
+        "name": "job",
+        "mode": Mode.TRAINING,
+        "precision": "bf16",
+        "batch_per_step": 8.0,
+        "model": shape,
+        **changed,
+    }
+    return Job(family=Family.DENSE, workload=Workload(**values), stack=STACK)
+
+
+def typical(rows: int) -> Odds:
+    ones, zeros = np.ones(rows), np.zeros(rows)
+    return Odds(
+        matmul=ones,
+        attention=ones,
+        memory=ones,
+        link=ones,
+        waiting=zeros,
+        extra_idle=zeros,
+        extra_copy=zeros,
+        device_copies=zeros,
+    )
+
+
+def on(job: Job, name: str, *plans: Plan) -> Candidates:
+    systems = [system for system in training_servers() if server_name(system) == name]
+    return candidates_for(job_of(job.workload, None), systems, [(0, plans)])
+
+
+def bound(job: Job, name: str, plan: Plan) -> dict[str, float]:
+    candidates = on(job, name, plan)
+    found = sensitivities(job, training_servers()[0][0], candidates, typical(1))[0]
+    return dict(zip((*LABELS, "host"), found.tolist(), strict=True))
+
+
+def test_the_same_state_gives_the_same_samples(samples: list[Sample]):
+    assert make_samples(COUNT, np.random.default_rng(7)) == samples
+    assert make_samples(COUNT, np.random.default_rng(8)) != samples
+
+
+def test_every_family_and_label_occurs_in_its_part(samples: list[Sample]):
+    assert len(samples) == COUNT
+    for family in Family:
+        assert sum(one.family == family for one in samples) == PARTS[family] * COUNT // sum(PARTS.values())
+    assert {one.label for one in samples} == set(LABELS)
+
+
+def test_shares_add_up_and_lie_between_none_and_all(samples: list[Sample]):
+    parts = ("matmul", "attention", "memory_kernel", "other_kernel", "copy", "exposed_communication", "idle")
+    for one in samples:
+        shares = [getattr(one.features, f"{name}_share") for name in parts]
+        assert sum(shares) == pytest.approx(1.0)
+        assert min(shares) >= 0
+        assert 0 < (one.features.mean_kernel_s or 0) < 100
+        assert 0 <= (one.features.short_kernel_share or 0) <= 1
+
+
+def test_gaps_only_take_away(samples: list[Sample]):
+    lacking = 0
+    for one in samples:
+        for name in Features.__slots__:
+            seen, complete = getattr(one.seen, name), getattr(one.features, name)
+            assert seen is None or seen == complete
+            lacking += seen is None and complete is not None
+    assert lacking > COUNT / 4
+
+
+def test_inputs_are_finite_and_one_row_a_sample(samples: list[Sample]):
+    inputs = inputs_of([one.features for one in samples])
+    assert inputs.shape == (COUNT, len(INPUTS))
+    assert np.isfinite(inputs).all()
+
+
+def test_a_large_model_on_one_gpu_is_bound_by_compute():
+    found = bound(described(parameters=1e9), "h200-sxm nvswitch-full", Plan(micro_batch=4, accumulation=2))
+    assert found["compute"] > 0.5
+    assert found["communication"] == 0
+    assert sum(found.values()) <= 1.05
+
+
+def test_generating_one_token_is_bound_by_memory():
+    shape = ModelShape(layers=32, hidden=4096, heads=32, kv_heads=8, vocabulary=32_000, sequence_length=1)
+    job = described(model=shape, mode=Mode.INFERENCE, batch_per_step=1.0, micro_batch=1)
+    found = bound(job, "h100-sxm5-80 nvswitch-full", Plan(micro_batch=1))
+    assert found["memory"] > 0.5
+    assert found["compute"] < 0.1
+
+
+def test_its_matrix_kernels_are_named_so_all_the_same():
+    shape = ModelShape(layers=32, hidden=4096, heads=32, kv_heads=8, vocabulary=32_000, sequence_length=1)
+    job = described(model=shape, mode=Mode.INFERENCE, batch_per_step=1.0, micro_batch=1)
+    step = spent(job, training_servers()[0][0], on(job, "h100-sxm5-80 nvswitch-full", Plan(micro_batch=1)), typical(1))
+    assert step.matmul_s[0] > 0.5 * step.step_s[0]
+
+
+def test_the_same_exchange_binds_on_slow_links_only():
+    job, plan = described(), Plan(dp=1, tp=8, micro_batch=8)
+    assert max(LABELS, key=bound(job, "h100-sxm5-80 nvswitch-full", plan).__getitem__) == "compute"
+    assert max(LABELS, key=bound(job, "l40s pcie-root", plan).__getitem__) == "communication"
+
+
+def test_waiting_and_idle_lower_every_sensitivity_but_the_host():
+    job, plan = described(), Plan(dp=1, tp=8, micro_batch=8)
+    candidates, traced = on(job, "l40s pcie-root", plan), training_servers()[0][0]
+    calm = sensitivities(job, traced, candidates, typical(1))[0]
+    changed = {**{name: getattr(typical(1), name) for name in Odds.__slots__}, "waiting": np.array([2.0])}
+    waiting = sensitivities(job, traced, candidates, Odds(**changed))[0]
+    assert (waiting[:3] <= calm[:3]).all()
+    assert waiting[2] < calm[2]
+
+
+@pytest.mark.parametrize("family", Family)
+def test_every_family_draws_jobs_whose_steps_are_positive(family: Family):
+    generator = np.random.default_rng(3)
+    system = training_servers()[0]
+    job = draw_job(family, generator)
+    plan = Plan(dp=job.workload.measured.gpu_count if job.workload.measured else 1, micro_batch=1)
+    candidates = candidates_for(job_of(job.workload, system[0]), [system], [(0, [plan])])
+    step = spent(job, system[0], candidates, draw_odds(1, generator))
+    assert step.step_s[0] > 0
+    assert all(getattr(step, name)[0] >= 0 for name in type(step).__slots__)
+
+
+def test_scores_of_known_answers():
+    truth = np.array([0, 0, 1, 2])
+    assert macro_f1(truth, truth) == 1.0
+    assert macro_f1(truth, np.array([0, 0, 0, 0])) == pytest.approx((2 / 3) / 3, abs=1e-9)
+    sure = np.eye(3)[truth]
+    assert calibration_error(truth, sure) == 0.0
+    assert calibration_error(truth, np.eye(3)[[1, 1, 0, 0]]) == 1.0
+
+
+def test_rules_of_thumb_are_scored_on_the_same_samples(samples: list[Sample]):
+    scores = rule_scores(samples)
+    assert len(scores) == 3
+    assert all(0 < score < 1 for score in scores.values())
+
+
+def test_training_twice_gives_the_same_files_and_a_model_that_loads(tmp_path: Path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        call_command("train_classifier", seed=5, samples=COUNT, folder=folder, stdout=StringIO())
+    names = sorted(path.name for path in folders[0].iterdir())
+    assert names == ["MODEL_CARD.md", "classifier.skops", "model.json"]
+    for name in names:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+    described = json.loads((folders[0] / "model.json").read_text())
+    model = load((folders[0] / "classifier.skops").read_bytes(), described, described["sklearn"])
+    assert model.predict_proba(np.zeros((1, len(INPUTS)))).sum() == pytest.approx(1.0)
+
+
+def test_evaluation_prints_one_document():
+    out = StringIO()
+    call_command("evaluate_classifier", samples=COUNT, as_json=True, stdout=out)
+    document = json.loads(out.getvalue())
+    assert document["stored"]["all"]["rows"] == COUNT
+    assert document["stored"]["all"]["macro_f1"] > max(document["rules_macro_f1"].values())
+    assert document["refitted"]["unseen_server"]["macro_f1"] > 0.6
