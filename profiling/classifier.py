@@ -28,7 +28,6 @@ INPUTS = (
     "other_of_kernels",
     "copies_of_kernels",
     "log_mean_kernel",
-    "short_kernel_share",
 )
 """Columns of the model, all relative to the time in which the GPU works: idle time changes none of them."""
 
@@ -43,8 +42,8 @@ _LITTLE = 0.01
 _TYPICAL_KERNEL_S, _SHORTEST_S, _LONGEST_S = 2e-5, 2e-6, 1e-2
 
 Rows = NDArray[np.float64]
-KernelGuesses = Sequence[tuple[float, float]]
-"""Pairs of (mean kernel in seconds, share of short kernels) to stand in where a capture lacks them."""
+KernelGuesses = Sequence[float]
+"""Mean kernel durations in seconds that stand in, equally likely, where a capture lacks them."""
 
 
 class Model(Protocol):
@@ -81,18 +80,11 @@ def input_rows(features: Features, guesses: KernelGuesses) -> Rows:
         transfers = (max(exposed - features.waiting_share, 0.0),)
     else:
         transfers = tuple(exposed * (1 - part) for part in WAITING_GUESSES) if exposed > 0 else (0.0,)
-    kernels = _kernel_pairs(features, guesses)
-    return np.array([_row(features, transfer, *pair) for transfer in transfers for pair in kernels])
+    means_s = guesses if features.mean_kernel_s is None else (features.mean_kernel_s,)
+    return np.array([_row(features, transfer, mean_s) for transfer in transfers for mean_s in means_s])
 
 
-def _kernel_pairs(features: Features, guesses: KernelGuesses) -> KernelGuesses:
-    mean_s, short = features.mean_kernel_s, features.short_kernel_share
-    if mean_s is not None and short is not None:
-        return ((mean_s, short),)
-    return [(mean_s if mean_s is not None else a, short if short is not None else b) for a, b in guesses]
-
-
-def _row(features: Features, transfer: float, mean_kernel_s: float, short: float) -> list[float]:
+def _row(features: Features, transfer: float, mean_kernel_s: float) -> list[float]:
     busy = max(1.0 - features.idle_share, 1e-9)
     arithmetic = (features.matmul_share + features.attention_share) / busy
     memory, other, copies = (
@@ -107,7 +99,6 @@ def _row(features: Features, transfer: float, mean_kernel_s: float, short: float
         other / kernels,
         copies / kernels,
         float(np.log(min(max(mean_kernel_s, _SHORTEST_S), _LONGEST_S) / _TYPICAL_KERNEL_S)),
-        short,
     ]
 
 
@@ -117,7 +108,7 @@ def model_sha256() -> str:
 
 
 def kernel_guesses() -> KernelGuesses:
-    return [(float(mean_s), float(short)) for mean_s, short in description()["kernel_guesses"]]
+    return [float(mean_s) for mean_s in description()["kernel_guesses"]]
 
 
 @cache

@@ -22,15 +22,18 @@ def inputs_of(features: Sequence[Features]) -> Rows:
     return np.concatenate([input_rows(one, ()) for one in features])
 
 
-def fit(inputs: Rows, labels: Sequence[str]) -> Model:
-    """Logistic regression on the inputs and their products; ``labels`` from ``LABELS``, all three present."""
+def fit(inputs: Rows, labels: Sequence[str], degree: int = 2) -> Model:
+    """Logistic regression on the inputs and their products; ``labels`` from ``LABELS``, all three present.
+
+    ``degree`` 1 leaves out the products.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     model = make_pipeline(
         StandardScaler(),
-        PolynomialFeatures(degree=2, include_bias=False),
+        PolynomialFeatures(degree=degree, include_bias=False),
         StandardScaler(),
         LogisticRegression(C=_REGULARISATION, max_iter=2000),
     )
@@ -38,14 +41,9 @@ def fit(inputs: Rows, labels: Sequence[str]) -> Model:
 
 
 def kernel_guesses_from(features: Sequence[Features]) -> KernelGuesses:
-    """Typical pairs of mean kernel and share of short kernels, from the shortest to the longest."""
-    pairs = sorted(
-        (one.mean_kernel_s, one.short_kernel_share)
-        for one in features
-        if one.mean_kernel_s is not None and one.short_kernel_share is not None
-    )
-    places = (np.arange(_GUESSES) + 0.5) / _GUESSES * len(pairs)
-    return [pairs[int(place)] for place in places]
+    """Mean kernel durations in equal ratios, from (nearly) the shortest to (nearly) the longest that were seen."""
+    known = [one.mean_kernel_s for one in features if one.mean_kernel_s is not None]
+    return [float(mean_s) for mean_s in np.geomspace(*np.quantile(known, (0.01, 0.99)), _GUESSES)]
 
 
 def stored(model: Model) -> bytes:

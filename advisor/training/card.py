@@ -44,7 +44,7 @@ def model_card(trained: Trained) -> str:
     made = trained.description["training"]
     parts = [
         "# Bottleneck classifier",
-        "Logistic regression on eight inputs and their products: compute, memory or communication, with "
+        f"Logistic regression on {len(INPUTS)} inputs and their products: compute, memory or communication, with "
         "probabilities. The label is the resource that, made 10 % faster, shortens the step most (S_r = -d ln step "
         "/ d ln speed), found by running the engine again with faster compute, memory or links.",
         f"Made by `python manage.py train_classifier --seed {made['seed']} --samples {made['samples']}` with engine "
@@ -55,7 +55,8 @@ def model_card(trained: Trained) -> str:
         "## Data\n" + _balance(trained.samples),
         "Distribution of the features (quantiles 5, 25, 50, 75, 95 %):\n\n" + _distribution(trained.samples),
         "## Scores\n" + _scores({**trained.grouped, **{f"known, {k}": v for k, v in trained.own.items()}}),
-        "`unseen_*`: judged by models that never saw the family or server (grouped folds). `known`: fresh samples of "
+        "`unseen_*`: judged by models that never saw the family or server (grouped folds); `without_products`: the "
+        "simpler model that was tried and is worse. `known`: fresh samples of "
         "known families and servers. Captures have gaps as real ones do: waiting unknown in half of them, kernel "
         "statistics in a tenth. `answered` leaves out abstentions (first two labels within 10 points); `clear` are "
         "samples whose label leads by its definition.",

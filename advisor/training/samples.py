@@ -1,7 +1,7 @@
 """Training samples: features as a capture of the step would show them, and the label by its definition."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -23,6 +23,14 @@ from profiling.features import SHORT_KERNEL_NS, Features
 ROWS_PER_JOB = 12
 _PLAN_SPREAD = 0.3
 _LEAST_SENSITIVITY = 0.002
+_BLUR = 0.03
+_GAPS: Mapping[tuple[str, ...], float] = {
+    ("waiting_share",): 0.5,
+    ("host_gap_share",): 0.15,
+    ("mean_kernel_s", "short_kernel_share", "kernels_per_s"): 0.1,
+    ("unclassified_share",): 0.1,
+}
+"""What captures lack, and how often: one rank in two hides waiting, sums alone have no kernel statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,51 +128,84 @@ def _plans(
     return candidates.take(rows[fits[rows] != FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)])
 
 
-def _observed(base: Spent, odds: Odds, gpus: Ints, generator: Generator) -> Iterator[tuple[Features, Features]]:
-    """What a profiler's capture of these steps would show, complete and with gaps."""
-    rows = len(gpus)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a profiler's capture of some steps would show; one row per candidate.
+
+    ``shares``: matmul, attention, memory, other, copies, exposed communication, idle, shape ``[7, row]``.
+    """
+
+    shares: Floats
+    hidden: Floats
+    waiting: Floats
+    host_gap: Floats
+    unnamed: Floats
+    short: Floats
+    mean_kernel_s: Floats
+    kernels: Floats
+    step_s: Floats
+
+
+def _see(base: Spent, odds: Odds, generator: Generator) -> _Seen:
+    rows = len(base.matmul_s)
     step_s = base.step_s + lasting_s(base, odds)
-    waiting_s = odds.waiting * base.exposed_s
-    exposed_s = base.exposed_s + waiting_s
+    unnamed = np.where(generator.random(rows) < 0.12, generator.beta(1, 3, rows), generator.beta(1, 60, rows))
+    classes = np.stack([base.matmul_s, base.attention_s, base.memory_s])
+    other_s = base.other_s + unnamed * classes.sum(axis=0)
     copy_s = base.copy_s + odds.extra_copy * base.step_s
     idle_s = base.host_s + odds.extra_idle * base.step_s
-    unnamed = np.where(generator.random(rows) < 0.12, generator.beta(1, 3, rows), generator.beta(1, 60, rows))
-    named = 1 - unnamed
-    classes = np.stack([base.matmul_s * named, base.attention_s * named, base.memory_s * named])
-    other_s = base.other_s + unnamed * (base.matmul_s + base.attention_s + base.memory_s)
-    counts = np.stack([base.matmul_kernels, base.attention_kernels, base.memory_kernels, base.other_kernels])
-    times = np.stack([base.matmul_s, base.attention_s, base.memory_s, base.other_s])
-    kernels = counts.sum(axis=0)
-    short = (_short_share(times, counts) * counts).sum(axis=0) / kernels
-    blurred = generator.lognormal(0.0, 0.03, (7, rows))
-    shares = blurred * np.stack([*classes, other_s, copy_s, exposed_s, idle_s])
+    exposed_s = base.exposed_s * (1 + odds.waiting)
+    blurred = generator.lognormal(0.0, _BLUR, (7, rows))
+    shares = blurred * np.stack([*(classes * (1 - unnamed)), other_s, copy_s, exposed_s, idle_s])
     shares = shares / shares.sum(axis=0)
-    hidden = base.hidden_s / step_s
-    gap = generator.beta(8, 1, rows)
-    lacks = generator.random((4, rows)) < np.array([[0.5], [0.15], [0.1], [0.1]])
-    computing_s = classes.sum(axis=0) + other_s
-    for row in range(rows):
-        total = shares[5, row] + hidden[row]
-        complete = Features(
-            matmul_share=float(shares[0, row]),
-            attention_share=float(shares[1, row]),
-            memory_kernel_share=float(shares[2, row]),
-            other_kernel_share=float(shares[3, row]),
-            copy_share=float(shares[4, row]),
-            exposed_communication_share=float(shares[5, row]),
-            hidden_communication_share=float(hidden[row]),
-            idle_share=float(shares[6, row]),
-            host_gap_share=float(shares[6, row] * gap[row]),
-            waiting_share=float(shares[5, row] * waiting_s[row] / exposed_s[row]) if exposed_s[row] else None,
-            overlap_ratio=float(hidden[row] / total) if total else None,
-            short_kernel_share=float(short[row]),
-            mean_kernel_s=float(computing_s[row] / kernels[row]),
-            kernels_per_s=float(kernels[row] / step_s[row]),
-            unclassified_share=float(unnamed[row]),
-            kernels=int(kernels[row]),
-            gpus=int(gpus[row]),
-        )
-        yield complete, _with_gaps(complete, lacks[:, row])
+    counts = np.stack([base.matmul_kernels, base.attention_kernels, base.memory_kernels, base.other_kernels])
+    times = np.stack([*classes, base.other_s])
+    return _Seen(
+        shares=shares,
+        hidden=base.hidden_s / step_s,
+        waiting=shares[5] * odds.waiting / (1 + odds.waiting),
+        host_gap=shares[6] * generator.beta(8, 1, rows),
+        unnamed=unnamed,
+        short=(_short_share(times, counts) * counts).sum(axis=0) / counts.sum(axis=0),
+        mean_kernel_s=times.sum(axis=0) / counts.sum(axis=0),
+        kernels=counts.sum(axis=0),
+        step_s=step_s,
+    )
+
+
+def _observed(base: Spent, odds: Odds, gpus: Ints, generator: Generator) -> Iterator[tuple[Features, Features]]:
+    """Features of each row, complete and with the gaps that captures have."""
+    seen = _see(base, odds, generator)
+    lacks = generator.random((len(_GAPS), len(gpus))) < np.array(list(_GAPS.values()))[:, None]
+    for row in range(len(gpus)):
+        complete = _features(seen, row, int(gpus[row]))
+        missing = [name for place, names in enumerate(_GAPS) if lacks[place, row] for name in names]
+        yield complete, replace(complete, **dict.fromkeys(missing))
+
+
+def _features(seen: _Seen, row: int, gpus: int) -> Features:
+    matmul, attention, memory, other, copies, exposed, idle = (float(share) for share in seen.shares[:, row])
+    hidden = float(seen.hidden[row])
+    communicates = exposed + hidden > 0
+    return Features(
+        matmul_share=matmul,
+        attention_share=attention,
+        memory_kernel_share=memory,
+        other_kernel_share=other,
+        copy_share=copies,
+        exposed_communication_share=exposed,
+        hidden_communication_share=hidden,
+        idle_share=idle,
+        host_gap_share=float(seen.host_gap[row]),
+        waiting_share=float(seen.waiting[row]) if communicates else None,
+        overlap_ratio=hidden / (exposed + hidden) if communicates else None,
+        short_kernel_share=float(seen.short[row]),
+        mean_kernel_s=float(seen.mean_kernel_s[row]),
+        kernels_per_s=float(seen.kernels[row] / seen.step_s[row]),
+        unclassified_share=float(seen.unnamed[row]),
+        kernels=int(seen.kernels[row]),
+        gpus=gpus,
+    )
 
 
 def _short_share(times: Floats, counts: Floats) -> Floats:
@@ -173,11 +214,3 @@ def _short_share(times: Floats, counts: Floats) -> Floats:
     sigma = np.array([[0.7], [0.5], [1.1], [1.1]])
     distance = (np.log(SHORT_KERNEL_NS / 1e9) - np.log(mean_s) + sigma**2 / 2) / sigma
     return 1 / (1 + np.exp(-1.702 * distance))
-
-
-def _with_gaps(complete: Features, lacks: "np.ndarray") -> Features:
-    values = {name: getattr(complete, name) for name in Features.__slots__}
-    names = (("waiting_share",), ("host_gap_share",), ("mean_kernel_s", "short_kernel_share", "kernels_per_s"))
-    for missing, group in zip(lacks, (*names, ("unclassified_share",)), strict=True):
-        values |= dict.fromkeys(group) if missing else {}
-    return Features(**values)

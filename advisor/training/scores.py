@@ -24,10 +24,11 @@ def grouped_scores(samples: Sequence[Sample]) -> dict[str, Score]:
     return {
         "unseen_family": score(samples, out_of_fold(samples, by_family)),
         "unseen_server": score(samples, out_of_fold(samples, by_server)),
+        "unseen_server_without_products": score(samples, out_of_fold(samples, by_server, degree=1)),
     }
 
 
-def out_of_fold(samples: Sequence[Sample], fold: NDArray[np.int64]) -> Rows:
+def out_of_fold(samples: Sequence[Sample], fold: NDArray[np.int64], degree: int = 2) -> Rows:
     """Probabilities of each sample, with gaps as captures have them, by a model of all other folds."""
     found = np.zeros((len(samples), len(LABELS)))
     inputs, labels = inputs_of([one.features for one in samples]), np.array([one.label for one in samples])
@@ -35,7 +36,7 @@ def out_of_fold(samples: Sequence[Sample], fold: NDArray[np.int64]) -> Rows:
         inside = np.flatnonzero(fold == one)
         rest = np.flatnonzero(fold != one)
         guesses = kernel_guesses_from([samples[i].features for i in rest])
-        model = fit(inputs[rest], labels[rest])
+        model = fit(inputs[rest], labels[rest], degree)
         found[inside] = probabilities(model, guesses, [samples[i].seen for i in inside])
     return found
 

@@ -18,11 +18,13 @@ from advisor.engine.shapes import bytes_per_value, counted
 from advisor.engine.step import job_of, step_parts
 from advisor.training.jobs import Job
 from catalog.specs import AcceleratorSpec
-from profiling.workload import KernelClass, Mode
+from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode
 
 RESOURCES = ("compute", "memory", "communication")
 FASTER = 1.1
 _FLOOR_POWER = 4
+_LAUNCH_SHARE = 1 / 30
+"""The engine's launch time is that of a layer; about so much of it is one kernel's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,27 +100,20 @@ def spent(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Odds,
 def sensitivities(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Odds) -> Floats:
     """S_r of ``RESOURCES`` and of the host, shape ``[row, 4]``, found by making each 10 % faster in turn."""
     base = spent(job, traced, candidates, odds)
-    lasting = lasting_s(base, odds)
-    found = []
-    for name in RESOURCES:
-        faster = spent(job, traced, candidates, odds, Speed(**{name: FASTER}))
-        saved = base.step_s - faster.step_s
-        if name == "memory":
-            saved = saved + _copied(base, odds) * (1 - 1 / FASTER)
-        found.append(saved)
-    fast_host = spent(job, traced, candidates, odds, Speed(host=FASTER))
-    found.append(base.step_s - fast_host.step_s + odds.extra_idle * base.step_s * (1 - 1 / FASTER))
-    step_s = base.step_s + lasting
-    return np.stack([np.log(step_s / (step_s - saved)) / np.log(FASTER) for saved in found], axis=1)
+    saved = {
+        name: base.step_s - spent(job, traced, candidates, odds, Speed(**{name: FASTER})).step_s
+        for name in (*RESOURCES, "host")
+    }
+    less = 1 - 1 / FASTER
+    saved["memory"] = saved["memory"] + less * odds.device_copies * (base.copy_s + odds.extra_copy * base.step_s)
+    saved["host"] = saved["host"] + less * odds.extra_idle * base.step_s
+    step_s = base.step_s + lasting_s(base, odds)
+    return np.stack([np.log(step_s / (step_s - part)) / np.log(FASTER) for part in saved.values()], axis=1)
 
 
 def lasting_s(base: Spent, odds: Odds) -> Floats:
     """Waiting, extra idle and extra copies of the step."""
     return odds.waiting * base.exposed_s + (odds.extra_idle + odds.extra_copy) * base.step_s
-
-
-def _copied(base: Spent, odds: Odds) -> Floats:
-    return odds.device_copies * (base.copy_s + odds.extra_copy * base.step_s)
 
 
 def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Spent:
@@ -128,28 +123,18 @@ def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Sp
     shape = counted(workload.model, workload.parameters)
     pieces = micro_batch_pieces(workload, shape, candidates, speed)
     parts = described_parts(workload, candidates, speed)
-    passes = passes_per_step(workload, candidates)
-    update_s = parts.memory_s - passes * pieces.total.memory_s
-    training = workload.mode is Mode.TRAINING
-    forward = passes * shape.layers * (1.0 + candidates.recompute)
-    backward = passes * shape.layers * (1.0 if training else 0.0)
-    matmul_kernels = stack.matrix_kernels * (forward + 2 * backward) + passes
-    attention_kernels = forward + 2 * backward
-    memory_kernels = stack.memory_kernels * (forward + 1.5 * backward) + (shape.layers * 2.0 if training else 1.0)
+    passes, counts = passes_per_step(workload, candidates), _counts(job, shape.layers, candidates)
+    zero, fused = np.zeros(len(candidates)), workload.flash_attention
     products_s = odds.matmul * passes * (pieces.products.compute_s + pieces.products.memory_s)
     streamed = 1 + stack.streaming_share / (1 - stack.streaming_share) / speed.memory
-    scores_s = odds.attention * passes * pieces.attention.compute_s
-    cache_s = passes * _cache_s(job, candidates, speed)
-    rest_s = pieces.elementwise.memory_s * stack.traffic_factor + pieces.attention.memory_s
-    fused = workload.flash_attention
-    unfused_s = 0.0 if fused else scores_s + cache_s
-    matmul_s = _floored(products_s * streamed + unfused_s, matmul_kernels)
-    attention_s = _floored(scores_s + cache_s, attention_kernels) if fused else np.zeros(len(candidates))
-    memory_s = _floored(odds.memory * (passes * rest_s + update_s), memory_kernels)
+    scores_s = odds.attention * passes * pieces.attention.compute_s + passes * _cache_s(job, candidates, speed)
+    rest_s = passes * (pieces.elementwise.memory_s * stack.traffic_factor + pieces.attention.memory_s)
+    update_s = parts.memory_s - passes * pieces.total.memory_s
+    matmul_s = _floored(products_s * streamed + (0.0 if fused else scores_s), counts.matmul)
+    attention_s = _floored(scores_s, counts.attention) if fused else zero
+    memory_s = _floored(odds.memory * (rest_s + update_s), counts.memory)
     exposed_s = odds.link * parts.communication_exposed_s
-    busy_s = matmul_s + attention_s + memory_s + exposed_s
-    launching_s = (forward + 2 * backward) * constant("host_launch_s") * stack.host_factor / speed.host
-    zero = np.zeros(len(candidates))
+    launching_s = counts.passes * constant("host_launch_s") * stack.host_factor / speed.host
     return Spent(
         matmul_s=matmul_s,
         attention_s=attention_s,
@@ -158,12 +143,41 @@ def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Sp
         copy_s=zero,
         exposed_s=exposed_s,
         hidden_s=odds.link * parts.communication_hidden_s,
-        host_s=(busy_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - busy_s,
-        matmul_kernels=matmul_kernels + zero,
-        attention_kernels=attention_kernels if fused else zero,
-        memory_kernels=memory_kernels + zero,
+        host_s=_host_s(matmul_s + attention_s + memory_s + exposed_s, launching_s),
+        matmul_kernels=counts.matmul,
+        attention_kernels=counts.attention if fused else zero,
+        memory_kernels=counts.memory,
         other_kernels=zero,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counts:
+    """Kernels of one step; ``passes``: layers gone through, a backward pass counting twice."""
+
+    passes: Floats
+    matmul: Floats
+    attention: Floats
+    memory: Floats
+
+
+def _counts(job: Job, layers: int, candidates: Candidates) -> _Counts:
+    training = job.workload.mode is Mode.TRAINING
+    passes = passes_per_step(job.workload, candidates)
+    forward = passes * layers * (1.0 + candidates.recompute)
+    backward = passes * layers * (1.0 if training else 0.0)
+    update = layers * 2.0 if training else 1.0
+    return _Counts(
+        passes=forward + 2 * backward,
+        matmul=job.stack.matrix_kernels * (forward + 2 * backward) + passes,
+        attention=forward + 2 * backward,
+        memory=job.stack.memory_kernels * (forward + 1.5 * backward) + update,
+    )
+
+
+def _host_s(busy_s: Floats, launching_s: Floats) -> Floats:
+    """What launching adds: the fourth-power mean of GPU and host time, less the GPU time."""
+    return (busy_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - busy_s
 
 
 def _floored(seconds: Floats, kernels: Floats) -> Floats:
@@ -183,47 +197,51 @@ def _cache_s(job: Job, candidates: Candidates, speed: Speed) -> Floats:
 
 def _carried(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Odds, speed: Speed) -> Spent:
     """Class by class, for the engine does not tell which of its compute or memory time had which name."""
-    step = job.workload.measured
-    if step is None:
-        raise ValueError("a carried job has a measured step")
-    whole = step_parts(job_of(job.workload, traced), candidates, speed)
-    seconds = {work.kernel_class: np.zeros(len(candidates)) for work in step.kernels}
-    for work in step.kernels:
-        alone = replace(job.workload, measured=replace(step, kernels=(work,), collectives=()))
-        parts = step_parts(job_of(alone, traced), candidates, speed)
-        seconds[work.kernel_class] = parts.compute_s + parts.memory_s + parts.copy_s
-    launches = {work.kernel_class: np.full(len(candidates), work.launches) for work in step.kernels}
+    step = _measured(job)
     zero = np.zeros(len(candidates))
-    streaming = job.stack.streaming_share
-    matmul_s = odds.matmul * seconds[KernelClass.MATMUL]
-    streamed = matmul_s * (1 - streaming) + _streamed_s(job, traced, candidates, speed, streaming) * odds.matmul
-    gpu_s = streamed + odds.memory * seconds[KernelClass.MEMORY]
-    launching_s = sum(launches.values(), zero) * constant("host_launch_s") / 30 * job.stack.host_factor / speed.host
+    seconds, launches = dict.fromkeys(KernelClass, zero), dict.fromkeys(KernelClass, zero)
+    for work in step.kernels:
+        seconds[work.kernel_class] = _alone_s(job, work, traced, candidates, speed)
+        launches[work.kernel_class] = zero + work.launches
+    matmul_s = odds.matmul * (
+        seconds[KernelClass.MATMUL] * (1 - job.stack.streaming_share) + _streamed_s(job, traced, candidates, speed)
+    )
+    memory_s = odds.memory * seconds[KernelClass.MEMORY]
+    launching_s = (
+        sum(launches.values()) * _LAUNCH_SHARE * constant("host_launch_s") * job.stack.host_factor / speed.host
+    )
+    whole = step_parts(job_of(job.workload, traced), candidates, speed)
     return Spent(
-        matmul_s=streamed,
-        attention_s=odds.attention * seconds.get(KernelClass.ATTENTION, zero),
-        memory_s=odds.memory * seconds[KernelClass.MEMORY],
-        other_s=seconds.get(KernelClass.OTHER, zero),
-        copy_s=seconds.get(KernelClass.COPY, zero),
+        matmul_s=matmul_s,
+        attention_s=odds.attention * seconds[KernelClass.ATTENTION],
+        memory_s=memory_s,
+        other_s=seconds[KernelClass.OTHER],
+        copy_s=seconds[KernelClass.COPY],
         exposed_s=odds.link * whole.communication_exposed_s,
         hidden_s=odds.link * whole.communication_hidden_s,
-        host_s=(gpu_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - gpu_s,
+        host_s=_host_s(matmul_s + memory_s, launching_s),
         matmul_kernels=launches[KernelClass.MATMUL],
-        attention_kernels=launches.get(KernelClass.ATTENTION, zero),
+        attention_kernels=launches[KernelClass.ATTENTION],
         memory_kernels=launches[KernelClass.MEMORY],
-        other_kernels=launches.get(KernelClass.OTHER, zero),
+        other_kernels=launches[KernelClass.OTHER],
     )
 
 
-def _streamed_s(job: Job, traced: AcceleratorSpec, candidates: Candidates, speed: Speed, streaming: float) -> Floats:
-    """The part of the matrix kernels that memory bounds: it moves with the memory bandwidth."""
-    step = job.workload.measured
-    if step is None:
+def _measured(job: Job) -> MeasuredStep:
+    if job.workload.measured is None:
         raise ValueError("a carried job has a measured step")
-    moved = tuple(
-        replace(work, kernel_class=KernelClass.MEMORY, busy_s=work.busy_s * streaming)
-        for work in step.kernels
-        if work.kernel_class is KernelClass.MATMUL
-    )
-    alone = replace(job.workload, measured=replace(step, kernels=moved, collectives=()))
-    return step_parts(job_of(alone, traced), candidates, speed).memory_s
+    return job.workload.measured
+
+
+def _alone_s(job: Job, work: KernelWork, traced: AcceleratorSpec, candidates: Candidates, speed: Speed) -> Floats:
+    """Seconds of one class of kernels on the candidates."""
+    only = replace(job.workload, measured=replace(_measured(job), kernels=(work,), collectives=()))
+    parts = step_parts(job_of(only, traced), candidates, speed)
+    return parts.compute_s + parts.memory_s + parts.copy_s
+
+
+def _streamed_s(job: Job, traced: AcceleratorSpec, candidates: Candidates, speed: Speed) -> Floats:
+    """The part of the matrix kernels that memory bounds: it moves with the memory bandwidth."""
+    (work,) = (work for work in _measured(job).kernels if work.kernel_class is KernelClass.MATMUL)
+    part = replace(work, kernel_class=KernelClass.MEMORY, busy_s=work.busy_s * job.stack.streaming_share)
+    return _alone_s(job, part, traced, candidates, speed)
