@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from django import forms
 from django.forms import BoundField
 from django.utils import timezone
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from advisor.engine.cost import Goal, Objective
@@ -168,7 +168,7 @@ class ShapeForm(forms.Form):
         data = super().clean()
         hidden, heads, kv_heads = (self.cleaned_data.get(name) for name in ("hidden", "heads", "kv_heads"))
         if hidden and heads and hidden % heads:
-            self.add_error("heads", _now("The hidden size must be a multiple of the number of attention heads."))
+            self.add_error("heads", gettext("The hidden size must be a multiple of the number of attention heads."))
         if heads and kv_heads and heads % kv_heads:
-            self.add_error("kv_heads", _now("The attention heads must be a multiple of the key and value heads."))
+            self.add_error("kv_heads", gettext("The attention heads must be a multiple of the key and value heads."))
         return data

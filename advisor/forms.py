@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from django import forms
 from django.forms import BoundField
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from advisor.fields import CaptureFiles, WholeNumber
@@ -52,7 +52,7 @@ class DescriptionForm(GoalForm, ShapeForm):
         data = super().clean()
         batch, micro = self.cleaned_data.get("batch_per_step"), self.cleaned_data.get("micro_batch")
         if batch and micro and micro > batch:
-            self.add_error("micro_batch", _now("The micro-batch cannot be larger than the batch per step."))
+            self.add_error("micro_batch", gettext("The micro-batch cannot be larger than the batch per step."))
         return data
 
     def workload(self) -> Workload:
@@ -71,7 +71,7 @@ class DescriptionForm(GoalForm, ShapeForm):
 
     def study_title(self) -> str:
         data = self.cleaned_data
-        return data["title"] or _now("%(layers)s layers × %(hidden)s, batch %(batch)s") % {
+        return data["title"] or gettext("%(layers)s layers × %(hidden)s, batch %(batch)s") % {
             "layers": data["layers"],
             "hidden": data["hidden"],
             "batch": data["batch_per_step"],
@@ -124,7 +124,7 @@ class CaptureForm(GoalForm, ShapeForm):
         given = [name for name in self.SHAPE_NEEDS if self.data.get(self.add_prefix(name))]
         for name in self.SHAPE_NEEDS:
             if given and name not in given:
-                self.add_error(name, _now("Fill in this field too, or empty the whole section."))
+                self.add_error(name, gettext("Fill in this field too, or empty the whole section."))
         return data
 
     def study_title(self) -> str:

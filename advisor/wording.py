@@ -5,7 +5,7 @@ from typing import Any
 
 from advisor import messages as engine_messages
 from profiling.bottleneck_messages import FINDINGS
-from profiling.messages import NOTES
+from profiling.messages import NOTES, with_file
 
 _TABLES = (NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
 
@@ -13,7 +13,8 @@ _TABLES = (NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
 def sentence(code: str, params: Mapping[str, Any]) -> str:
     """The sentence of a note, reason or verdict. KeyError for a code that no table knows."""
     template = next(table[code] for table in _TABLES if code in table)
-    return str(template) % dict(params)
+    text = str(template) % dict(params)
+    return with_file(text, params)
 
 
 def worded(answer: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext as now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from profiling.bottleneck_messages import FINDINGS
@@ -109,9 +109,13 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
 def sentence(item: Note | Refusal) -> str:
     """The sentence for a note or a refusal in the language that is active now."""
     template: Any = _template(item)
-    text = str(template) % {**item.params}
-    if "file" in item.params:
-        return now("%(file)s: %(sentence)s") % {"file": item.params["file"], "sentence": text}
+    return with_file(str(template) % {**item.params}, item.params)
+
+
+def with_file(text: str, params: Mapping[str, Any]) -> str:
+    """The sentence, led by the file that it is about where the parameters name one."""
+    if "file" in params:
+        return gettext("%(file)s: %(sentence)s") % {"file": params["file"], "sentence": text}
     return text
 
 
