@@ -149,7 +149,7 @@ class _Seen:
 def _see(base: Spent, odds: Odds, generator: Generator) -> _Seen:
     rows = len(base.matmul_s)
     step_s = base.step_s + lasting_s(base, odds)
-    unnamed = np.where(generator.random(rows) < 0.12, generator.beta(1, 3, rows), generator.beta(1, 60, rows))
+    unnamed = _unnamed_shares(rows, generator)
     classes = np.stack([base.matmul_s, base.attention_s, base.memory_s])
     other_s = base.other_s + unnamed * classes.sum(axis=0)
     copy_s = base.copy_s + odds.extra_copy * base.step_s
@@ -171,6 +171,13 @@ def _see(base: Spent, odds: Odds, generator: Generator) -> _Seen:
         kernels=counts.sum(axis=0),
         step_s=step_s,
     )
+
+
+def _unnamed_shares(rows: int, generator: Generator) -> Floats:
+    """Part of the kernel time whose kernels no name rule knows: mostly none, now and then much."""
+    kind = generator.random(rows)
+    little, much = generator.beta(1, 60, rows), generator.beta(1, 3, rows)
+    return np.select([kind < 0.1, kind < 0.4], [much, little], 0.0)
 
 
 def _observed(base: Spent, odds: Odds, gpus: Ints, generator: Generator) -> Iterator[tuple[Features, Features]]:

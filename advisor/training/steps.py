@@ -84,7 +84,7 @@ def draw_odds(rows: int, generator: Generator) -> Odds:
         memory=factor(0.25),
         link=factor(0.35),
         waiting=sometimes(0.6, 0.15, 1.0) + sometimes(0.3, 2.0, 1.0),
-        extra_idle=sometimes(0.7, 0.05, 1.2) + sometimes(0.3, 1.5, 1.2),
+        extra_idle=sometimes(0.7, 0.05, 1.2) + sometimes(0.45, 1.5, 1.2),
         extra_copy=sometimes(0.6, 0.005, 1.0) + sometimes(0.08, 0.2, 1.0),
         device_copies=generator.beta(0.7, 0.7, rows),
     )
