@@ -29,7 +29,7 @@ $(VENV)/bin/python:
 $(VENV)/runtime: requirements.txt $(wildcard advisor/locale/*/LC_MESSAGES/django.po) | $(VENV)/bin/python
 	@echo "Installing the pinned requirements (about a minute, once) …"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	@$(PY) -m babel.messages.frontend compile --quiet --domain django --directory advisor/locale
+	@$(PY) -m babel.messages.frontend --quiet compile --domain django --directory advisor/locale
 	@touch $@
 
 $(VENV)/tests: tests/requirements.txt | $(VENV)/runtime
