@@ -1,7 +1,6 @@
 """Chromium on the pages of a live server, with everything it complains about written down."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +10,7 @@ import pytest
 from playwright.sync_api import Page, sync_playwright
 
 from catalog.loading import load_catalog
-
-CHROMIUM = shutil.which("chromium")
-ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"]
+from tests.browser.chromium import ARGUMENTS, CHROMIUM
 
 # Playwright runs an event loop in the test's thread; the ORM is used there between its calls, never inside one.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

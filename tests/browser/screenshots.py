@@ -4,7 +4,7 @@ import sys
 
 from playwright.sync_api import sync_playwright
 
-from tests.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.browser.chromium import ARGUMENTS, CHROMIUM
 from tests.paths import REPOSITORY
 
 IMAGES = REPOSITORY / "docs" / "images"
