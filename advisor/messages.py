@@ -71,20 +71,20 @@ SENTENCES: Mapping[EngineCode, _Text] = {
 
 VERDICTS: Mapping[VerdictCode, _Text] = {
     VerdictCode.WORTH_IT: _(
-        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe (%(family)s, %(gpus)s GPUs); "
-        "today's market asks %(market_percent)+d %%. Worth it."
+        "For this job NVLink is worth up to %(break_even_percent)+d%% over PCIe (%(family)s, %(gpus)s GPUs); "
+        "today's market asks %(market_percent)+d%%. Worth it."
     ),
     VerdictCode.NOT_WORTH_IT: _(
-        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe (%(family)s, %(gpus)s GPUs); "
-        "today's market asks %(market_percent)+d %%. Not worth it."
+        "For this job NVLink is worth up to %(break_even_percent)+d%% over PCIe (%(family)s, %(gpus)s GPUs); "
+        "today's market asks %(market_percent)+d%%. Not worth it."
     ),
     VerdictCode.NO_CLEAR_WINNER: _(
-        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe (%(family)s, %(gpus)s GPUs; "
-        "range %(low_percent)+d to %(high_percent)+d %%); today's market asks %(market_percent)+d %%. No clear winner."
+        "For this job NVLink is worth up to %(break_even_percent)+d%% over PCIe (%(family)s, %(gpus)s GPUs; "
+        "range %(low_percent)+d to %(high_percent)+d%%); today's market asks %(market_percent)+d%%. No clear winner."
     ),
     VerdictCode.NO_GAIN: _("For this job NVLink brings nothing over PCIe (%(family)s, %(gpus)s GPUs)."),
     VerdictCode.NO_MARKET: _(
-        "For this job NVLink is worth up to %(break_even_percent)+d %% over PCIe (%(family)s, %(gpus)s GPUs); "
+        "For this job NVLink is worth up to %(break_even_percent)+d%% over PCIe (%(family)s, %(gpus)s GPUs); "
         "there are no offers to compare with today."
     ),
     VerdictCode.NO_PAIR: _("No accelerator of the catalog that fits this job is offered both with NVLink and on PCIe."),

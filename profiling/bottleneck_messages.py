@@ -9,61 +9,61 @@ from profiling.notes import BottleneckCode
 
 FINDINGS: Mapping[BottleneckCode, Promise] = {
     BottleneckCode.HOST_LEADS: _(
-        "Host-bound first of all: the GPU is idle for %(percent)s %% of the time, more than any resource takes."
+        "Host-bound first of all: the GPU is idle for %(percent)s%% of the time, more than any resource takes."
     ),
     BottleneckCode.COPIES_LEAD: _(
-        "The GPU spends %(percent)s %% of the time on copies that nothing covers, more than on any other resource."
+        "The GPU spends %(percent)s%% of the time on copies that nothing covers, more than on any other resource."
     ),
     BottleneckCode.WAITING_LEADS: _(
-        "Ranks wait for the latest one for %(percent)s %% of the time: the job is out of step, and faster links "
+        "Ranks wait for the latest one for %(percent)s%% of the time: the job is out of step, and faster links "
         "would not help that."
     ),
-    BottleneckCode.COMPUTE_LEADS: _("Bound by compute, with a probability of %(percent)s %%."),
-    BottleneckCode.MEMORY_LEADS: _("Bound by memory bandwidth, with a probability of %(percent)s %%."),
-    BottleneckCode.COMMUNICATION_LEADS: _("Bound by communication, with a probability of %(percent)s %%."),
+    BottleneckCode.COMPUTE_LEADS: _("Bound by compute, with a probability of %(percent)s%%."),
+    BottleneckCode.MEMORY_LEADS: _("Bound by memory bandwidth, with a probability of %(percent)s%%."),
+    BottleneckCode.COMMUNICATION_LEADS: _("Bound by communication, with a probability of %(percent)s%%."),
     BottleneckCode.NO_CLEAR_LEAD: _(
-        "Cannot tell what bounds the job: no resource is clearly ahead (compute %(compute)s %%, memory %(memory)s %%, "
-        "communication %(communication)s %%)."
+        "Cannot tell what bounds the job: no resource is clearly ahead (compute %(compute)s%%, memory %(memory)s%%, "
+        "communication %(communication)s%%)."
     ),
     BottleneckCode.TOO_FEW_KERNELS: _(
         "Cannot tell what bounds the job: %(count)s computing kernel(s) are too few to judge by; at least %(least)s "
         "are needed."
     ),
-    BottleneckCode.MATMUL_SHARE: _("Matrix and convolution kernels take %(percent)s %% of the time."),
-    BottleneckCode.ATTENTION_SHARE: _("Fused attention kernels take %(percent)s %% of the time."),
+    BottleneckCode.MATMUL_SHARE: _("Matrix and convolution kernels take %(percent)s%% of the time."),
+    BottleneckCode.ATTENTION_SHARE: _("Fused attention kernels take %(percent)s%% of the time."),
     BottleneckCode.MEMORY_KERNEL_SHARE: _(
-        "Kernels that stream memory (element-wise, normalisation, optimizer) take %(percent)s %% of the time."
+        "Kernels that stream memory (element-wise, normalisation, optimizer) take %(percent)s%% of the time."
     ),
-    BottleneckCode.OTHER_KERNEL_SHARE: _("Other kernels take %(percent)s %% of the time."),
-    BottleneckCode.COPY_SHARE: _("Copies that no other work covers take %(percent)s %% of the time."),
-    BottleneckCode.EXPOSED_COMMUNICATION: _("Communication that no computing covers takes %(percent)s %% of the time."),
-    BottleneckCode.HIDDEN_COMMUNICATION: _("%(percent)s %% of the communication is hidden under computing."),
-    BottleneckCode.IDLE_SHARE: _("The GPU is idle for %(percent)s %% of the time."),
+    BottleneckCode.OTHER_KERNEL_SHARE: _("Other kernels take %(percent)s%% of the time."),
+    BottleneckCode.COPY_SHARE: _("Copies that no other work covers take %(percent)s%% of the time."),
+    BottleneckCode.EXPOSED_COMMUNICATION: _("Communication that no computing covers takes %(percent)s%% of the time."),
+    BottleneckCode.HIDDEN_COMMUNICATION: _("%(percent)s%% of the communication is hidden under computing."),
+    BottleneckCode.IDLE_SHARE: _("The GPU is idle for %(percent)s%% of the time."),
     BottleneckCode.MEAN_KERNEL: _(
-        "A computing kernel runs for %(microseconds)s us on average; %(short)s %% of them are shorter than 10 us."
+        "A computing kernel runs for %(microseconds)s us on average; %(short)s%% of them are shorter than 10 us."
     ),
     BottleneckCode.HOST_BOUND: _(
-        "The host launches work too late: for %(percent)s %% of the time the GPU has nothing to do because the next "
+        "The host launches work too late: for %(percent)s%% of the time the GPU has nothing to do because the next "
         "kernel was not launched yet. This is cheaper to fix than to rent around."
     ),
     BottleneckCode.HOST_BOUND_UNVERIFIED: _(
-        "The GPU is idle for %(percent)s %% of the time, probably because of the host; the capture does not show "
+        "The GPU is idle for %(percent)s%% of the time, probably because of the host; the capture does not show "
         "when work was launched."
     ),
     BottleneckCode.IDLE_THOUGH_LAUNCHED: _(
-        "The GPU is idle for %(percent)s %% of the time, mostly with work already launched: it waits for other work, "
+        "The GPU is idle for %(percent)s%% of the time, mostly with work already launched: it waits for other work, "
         "or the capture does not cover everything."
     ),
     BottleneckCode.MOSTLY_WAITING: _(
-        "%(percent)s %% of the communication that shows is waiting for a later rank, which faster links do not shorten."
+        "%(percent)s%% of the communication that shows is waiting for a later rank, which faster links do not shorten."
     ),
     BottleneckCode.ONE_RANK_ONLY: _(
-        "One rank cannot tell waiting from transfer, so the %(percent)s %% of communication that show are unverified: "
+        "One rank cannot tell waiting from transfer, so the %(percent)s%% of communication that show are unverified: "
         "capture all ranks."
     ),
     BottleneckCode.SHORT_MATMULS: _(
         "The matrix kernels seem to be short: small products read weights rather than compute, and the capture has "
         "no shapes to tell."
     ),
-    BottleneckCode.MANY_UNCLASSIFIED: _("%(percent)s %% of the kernel time is in kernels of unknown purpose."),
+    BottleneckCode.MANY_UNCLASSIFIED: _("%(percent)s%% of the kernel time is in kernels of unknown purpose."),
 }

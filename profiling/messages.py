@@ -54,7 +54,7 @@ NOTES: Mapping[NoteCode, Promise] = {
         "The ranks ran different collectives, so waiting could not be told from transfer."
     ),
     NoteCode.WAITING_FOR_STRAGGLERS: _(
-        "%(percent)s %% of the communication time is waiting: rank(s) %(ranks)s come %(late_ms)s ms late each time."
+        "%(percent)s%% of the communication time is waiting: rank(s) %(ranks)s come %(late_ms)s ms late each time."
     ),
     NoteCode.PRECISION_ASSUMED: _("No kernel name tells the number format; %(precision)s is assumed."),
     NoteCode.BATCH_UNKNOWN: _("The capture does not tell the batch size; results are per step."),

@@ -55,8 +55,8 @@ def test_the_sentence_on_top():
         "market_percent": 38,
     }
     assert verdict_sentence(VerdictCode.NO_CLEAR_WINNER, params) == (
-        "For this job NVLink is worth up to +41 % over PCIe (H100, 8 GPUs; range +30 to +55 %); "
-        "today's market asks +38 %. No clear winner."
+        "For this job NVLink is worth up to +41% over PCIe (H100, 8 GPUs; range +30 to +55%); "
+        "today's market asks +38%. No clear winner."
     )
     for code in VerdictCode:
         assert "%(" not in verdict_sentence(code, params)

@@ -39,6 +39,8 @@ class Command(BaseCommand):
         if not settings.PUBLIC and host not in ("127.0.0.1", "localhost", "::1"):
             raise CommandError("Set ALLOWED_HOSTS and SECRET_KEY before listening on an address that others can reach.")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        # a shell that starts this in the background has it ignore Ctrl-C, and so would all that it starts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         lock = _lock()
         port = _free_port(host, port)
         self._prepare()
