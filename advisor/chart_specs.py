@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
@@ -13,7 +14,8 @@ from catalog.specs import TopologyClass
 PART_COLOURS = ["#14508f", "#56b4e9", "#cc79a7", "#d55e00", "#8b93a1"]
 ROLE_COLOURS = {"nvlink": "#14508f", "pcie": "#d55e00", "top_offer": "#0b6b50"}
 FAMILY_COLOURS = ["#14508f", "#d55e00", "#8b93a1"]
-FONT = "system-ui, -apple-system, Segoe UI, Noto Sans, Noto Sans CJK TC, sans-serif"
+FONT = "system-ui, -apple-system, Segoe UI, Noto Sans, {cjk}, sans-serif"
+CJK_FONTS = {"zh-hans": "Noto Sans CJK SC"}
 INK, QUIET, LINE = "#172033", "#566178", "#d9dfe8"
 
 
@@ -163,14 +165,19 @@ def _legend(alt: Any, width: int, columns: int | None = None) -> Any:
     )
 
 
+def _font() -> str:
+    return FONT.format(cjk=CJK_FONTS.get(get_language(), "Noto Sans CJK TC"))
+
+
 def _styled(chart: Any) -> Any:
     return (
-        chart.configure(font=FONT, background="white", padding=8)
+        chart.configure(font=_font(), background="white", padding=8)
         .configure_view(stroke=None)
         .configure_axis(
             labelFontSize=12,
             titleFontSize=12,
             titleFontWeight="normal",
+            titlePadding=10,
             titleColor=QUIET,
             labelColor=INK,
             gridColor=LINE,

@@ -6,8 +6,19 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 PROBLEM_JSON = "application/problem+json"
+
+TITLES = {
+    400: gettext_lazy("The request could not be read"),
+    403: gettext_lazy("Not allowed"),
+    404: gettext_lazy("Not found"),
+    411: gettext_lazy("Length missing"),
+    413: gettext_lazy("Too large"),
+    500: gettext_lazy("Something went wrong"),
+}
+"""What the error page says on top; the API keeps HTTP's own words."""
 
 
 def problem(*, status: int, code: str, detail: str, errors: Sequence[dict[str, str]] = ()) -> dict[str, object]:
@@ -34,7 +45,7 @@ def error_response(
             status=status,
             content_type=PROBLEM_JSON,
         )
-    context = {"status": status, "title": HTTPStatus(status).phrase, "detail": detail}
+    context = {"status": status, "title": TITLES.get(status, TITLES[400]), "detail": detail}
     return render(request, "error.html", context, status=status)
 
 

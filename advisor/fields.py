@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.formats import number_format
 from django.utils.functional import lazy
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
 
@@ -26,7 +26,7 @@ class WholeNumber(forms.IntegerField):
     """An integer from ``low`` to ``high``; any other input gives the one sentence that says so."""
 
     def __init__(self, *, low: int, high: int, **options: object) -> None:
-        sentence = _between_lazy("Enter a whole number from %(low)s to %(high)s.", low, high)
+        sentence = _between_lazy(gettext_noop("Enter a whole number from %(low)s to %(high)s."), low, high)
         super().__init__(
             validators=[MinValueValidator(low, sentence), MaxValueValidator(high, sentence)],
             error_messages={"invalid": sentence},
@@ -39,7 +39,7 @@ class Amount(forms.FloatField):
     """A finite number from ``low`` to ``high``; any other input gives the one sentence that says so."""
 
     def __init__(self, *, low: float, high: float, **options: object) -> None:
-        sentence = _between_lazy("Enter a number from %(low)s to %(high)s.", low, high)
+        sentence = _between_lazy(gettext_noop("Enter a number from %(low)s to %(high)s."), low, high)
         super().__init__(
             validators=[MinValueValidator(low, sentence), MaxValueValidator(high, sentence)],
             error_messages={"invalid": sentence},

@@ -4,6 +4,7 @@ import uuid
 
 from django.db import models
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from profiling.models import Run, Trace
@@ -49,3 +50,8 @@ class Study(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("study", args=[self.pk])
+
+    @property
+    def shown_title(self) -> str:
+        """The title as its owner wrote it; the sample's in the reader's language."""
+        return gettext(self.title) if self.is_sample else self.title

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from advisor.engine.cost import Goal
 from advisor.engine.version import ENGINE_VERSION
@@ -33,7 +33,7 @@ def ensure_sample_study(*, today: date) -> Study:
         delete_study(found)
     return create_capture_study(
         owner="sample",
-        title=_("Sample: fine-tuning a small language model on 8 GPUs"),
+        title=gettext_noop("Sample: fine-tuning a small language model on 8 GPUs"),
         files=_files(),
         hints=CaptureHints(mode=Mode.TRAINING, batch_per_step=float(RANKS * SEQUENCES_PER_GPU), parameters=PARAMETERS),
         goal=Goal(as_of=today, samples=1e6),

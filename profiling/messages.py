@@ -108,8 +108,10 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
 
 def sentence(item: Note | Refusal) -> str:
     """The sentence for a note or a refusal in the language that is active now."""
-    template: Any = _template(item)
-    return with_file(str(template) % {**item.params}, item.params)
+    params = dict(item.params)
+    if "kind" in params:
+        params["kind"] = gettext(str(params["kind"]))
+    return with_file(str(_template(item)) % params, params)
 
 
 def with_file(text: str, params: Mapping[str, Any]) -> str:

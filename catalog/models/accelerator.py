@@ -1,6 +1,7 @@
 """Accelerator models: what one device can do."""
 
 from django.db import models
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
@@ -13,7 +14,7 @@ DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
 
 def _dense(dtype: str) -> models.FloatField:
     return models.FloatField(
-        _("dense %(dtype)s peak") % {"dtype": dtype},
+        format_lazy(_("dense {dtype} peak"), dtype=dtype),
         null=True,
         blank=True,
         help_text=_("Operations per second without sparsity; empty where unsupported or unknown."),
