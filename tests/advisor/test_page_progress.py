@@ -1,5 +1,6 @@
 """The waiting page and the fragment that it polls."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -37,15 +38,18 @@ def test_page_refreshes_itself_without_javascript(browser: Client) -> None:
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [
-        ({}, "Waiting for the worker"),
-        ({"age_s": 16}, "The worker does not answer."),
-        (running("read"), "Step 1 of"),
-        (running("read", lease_until=timezone.now() - timedelta(seconds=1)), "The worker stopped in the middle"),
+        (dict, "Waiting for the worker"),
+        (lambda: {"age_s": 16}, "The worker does not answer."),
+        (lambda: running("read"), "Step 1 of"),
+        (
+            lambda: running("read", lease_until=timezone.now() - timedelta(seconds=1)),
+            "The worker stopped in the middle",
+        ),
     ],
     ids=["waiting", "silent", "running", "lost"],
 )
-def test_state_is_said_plainly(browser: Client, run: dict[str, Any], sentence: str) -> None:
-    assert sentence in page(browser, **run)
+def test_state_is_said_plainly(browser: Client, run: Callable[[], dict[str, Any]], sentence: str) -> None:
+    assert sentence in page(browser, **run())
 
 
 def test_busy_worker_is_not_called_silent(browser: Client) -> None:

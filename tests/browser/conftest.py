@@ -2,48 +2,16 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from catalog.loading import load_catalog
-from tests.browser.chromium import ARGUMENTS, CHROMIUM
+from tests.browser.chromium import Complaints
 
 # Playwright runs an event loop in the test's thread; the ORM is used there between its calls, never inside one.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-
-
-@dataclass(slots=True)
-class Complaints:
-    """What must stay empty: console errors, blocked content, requests to other hosts."""
-
-    console: list[str] = field(default_factory=list)
-    other_hosts: list[str] = field(default_factory=list)
-
-    def watch(self, page: Page) -> None:
-        page.on("console", lambda message: self.console.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.console.append(str(error)))
-        page.on("request", lambda request: self._request(request.url))
-
-    def _request(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "data" and parts.hostname != "localhost":
-            self.other_hosts.append(url)
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    if CHROMIUM is None:
-        if os.environ.get("CI"):
-            pytest.fail("Chromium is missing; in CI browser tests are never skipped")
-        pytest.skip("Chromium is missing (on Debian: apt-get install chromium)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

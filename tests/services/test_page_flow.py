@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from profiling.generate import write
 from profiling.sample_capture import sample_capture
-from tests.browser.conftest import Complaints, chromium  # noqa: F401  a fixture
+from tests.browser.chromium import Complaints
 from tests.services.stack import Stack, running
 
 pytestmark = [pytest.mark.services, pytest.mark.browser]
@@ -21,7 +21,7 @@ def stack() -> Iterator[Stack]:
         yield started
 
 
-def test_upload_progress_result(stack: Stack, chromium: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_upload_progress_result(stack: Stack, chromium: Any, tmp_path: Path) -> None:
     files = [tmp_path / f"rank{rank}.json.gz" for rank in range(4)]
     for rank, path in enumerate(files):
         write(sample_capture(rank=rank, world_size=4), path)
