@@ -14,6 +14,7 @@ from catalog.models.offer import OfferStatus
 from catalog.specs import (
     AcceleratorSpec,
     Confidence,
+    DatePrecision,
     FabricSpec,
     OfferSpec,
     PricingModel,
@@ -100,7 +101,7 @@ def offer_specs(
     if currency:
         found = found.filter(currency=currency)
     columns = ("server_id", "region", "tenancy", "pricing_model", "currency")
-    rest = ("key", "price_per_hour", "observed_on", "source", "source_licence")
+    rest = ("key", "price_per_hour", "observed_on", "observed_precision", "source", "source_licence")
     newest = {row[:5]: row for row in found.order_by("observed_on", "key").values_list(*columns, *rest)}
     offers = (_offer(row, specs[row[0]]) for row in newest.values() if row[0] in specs)
     return tuple(sorted(offers, key=lambda offer: (offer.server.key, offer.region, offer.pricing_model, offer.key)))
@@ -186,7 +187,7 @@ def _accelerator(row: Accelerator) -> AcceleratorSpec:
 
 
 def _offer(row: tuple, server: ServerSpec) -> OfferSpec:
-    _, region, _, pricing_model, currency, key, price, observed_on, source, licence = row
+    _, region, tenancy, pricing_model, currency, key, price, observed_on, precision, source, licence = row
     return OfferSpec(
         key=key,
         server=server,
@@ -195,6 +196,8 @@ def _offer(row: tuple, server: ServerSpec) -> OfferSpec:
         price_per_hour=price,
         currency=currency,
         observed_on=observed_on,
+        observed_precision=DatePrecision(precision),
+        tenancy=tenancy,
         source=source,
         source_licence=licence,
     )

@@ -76,6 +76,13 @@ class PricingModel(StrEnum):
     RESERVED_3Y = "reserved_3y"
 
 
+class DatePrecision(StrEnum):
+    """How exact a date is; of a year alone the date is its first day."""
+
+    DAY = "day"
+    YEAR = "year"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorSpec:
     """One accelerator model.
@@ -149,6 +156,7 @@ class OfferSpec:
     """A server in a region at a price, on a date, from a source.
 
     ``price_per_hour`` is for the whole server, all ``server.gpu_count`` GPUs, in ``currency`` (ISO 4217).
+    ``tenancy``: whose machines and how shared, empty where not told: one provider asks different prices for each.
     """
 
     key: str
@@ -158,6 +166,8 @@ class OfferSpec:
     price_per_hour: Decimal
     currency: str
     observed_on: date
+    observed_precision: DatePrecision = DatePrecision.DAY
+    tenancy: str = ""
     source: str = ""
     source_licence: str = ""
 

@@ -17,7 +17,7 @@ from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Timeline, WorkKind
 from profiling.waiting import Waiting
 from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
 
-_TRAINING_WORDS = ("backward", "_bwd", "bwd_", "dgrad", "wgrad", "adam", "multi_tensor", "optimizer", "_grad")
+_TRAINING_WORDS = ("backward", "_bwd", "bwd_", "dgrad", "wgrad", "adam", "optimizer", "_grad")
 
 
 @dataclass(frozen=True, slots=True)

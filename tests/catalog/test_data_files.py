@@ -1,6 +1,6 @@
 """The files that ship: complete, attributed, consistent, and never faster than the hardware."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from datetime import date
 from decimal import Decimal
 
@@ -62,7 +62,7 @@ def test_natural_keys_are_unique_and_refer_to_rows_that_exist():
 
 def test_device_names_are_unique_and_refer_to_accelerators():
     names = table("device_names")
-    assert len({row["device_name"] for row in names}) == len(names) == 55
+    assert len({row["device_name"] for row in names}) == len(names) == 56
     assert {row["accelerator"] for row in names} <= ACCELERATORS.keys()
 
 
@@ -112,6 +112,24 @@ def test_reported_memory_is_near_the_marketing_figure():
         if row["memory_reported_mib"]:
             gib = float(row["memory_reported_mib"]) / 1024
             assert 0.88 <= gib / float(row["memory_marketing_gb"]) <= 1.01, row["key"]
+
+
+def test_a_retired_family_is_retired_in_every_size():
+    """Azure ended NCv3 with and without InfiniBand on the same day."""
+    ended = [row for row in OFFERS if row["provider"] == "azure" and row["sku"].endswith("s_v3") and "NC" in row["sku"]]
+    assert len(ended) == 92
+    assert {row["status"] for row in ended} == {"retired"}
+
+
+def test_a_provider_has_no_live_offer_twice_under_names_that_two_lists_gave_it():
+    """Lists of one-GPU prices invent the SKU; the older list's price of the same card and tenancy is not live."""
+    lists = defaultdict(set)
+    for row in OFFERS:
+        server = SERVERS[key(row)]
+        if row["status"] == "live" and row["observed_precision"] == "day" and "price list" in server["notes"]:
+            product = server["accelerator"], server["gpu_count"], row["region"], row["tenancy"]
+            lists[row["provider"], *product, row["pricing_model"], row["currency"]].add(row["source"].split()[0])
+    assert [product for product, sources in lists.items() if len(sources) > 1] == []
 
 
 def test_prices_are_plausible_whole_server_prices_with_real_dates():

@@ -8,7 +8,7 @@ import pytest
 from catalog import selectors
 from catalog.models import CatalogRevision, Fabric, Offer, Server
 from catalog.selectors import ServerChoice
-from catalog.specs import Confidence, PricingModel, TopologyClass
+from catalog.specs import Confidence, DatePrecision, PricingModel, TopologyClass
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped")]
 
@@ -76,9 +76,21 @@ def test_confidence_is_that_of_the_weaker_half():
     assert selectors.server_spec("aws/p4d.24xlarge").confidence is Confidence.LOW
 
 
+def test_offers_carry_how_exact_their_date_is_and_whose_machines_they_are():
+    offers = selectors.offer_specs(on=TODAY)
+    for offer in offers:
+        assert offer.observed_precision is DatePrecision.DAY or offer.observed_on == date(2026, 1, 1)
+    assert {offer.observed_precision for offer in offers} == set(DatePrecision)
+    assert {offer.tenancy for offer in offers if offer.server.provider == "runpod"} >= {"secure", "community"}
+
+
+def test_a_virtual_function_that_is_a_whole_card_is_that_card():
+    assert selectors.accelerator_by_device_name("AMD Instinct MI300X VF").key == "mi300x"
+
+
 def test_offers_are_whole_server_prices_of_live_rows_in_a_fixed_order():
     offers = selectors.offer_specs(on=TODAY)
-    assert len(offers) == 2472
+    assert len(offers) == 2383
     assert [offer.key for offer in offers] == [offer.key for offer in selectors.offer_specs(on=TODAY)]
     p4d = next(o for o in offers if o.server.sku == "p4d.24xlarge" and o.region == "us-east-1")
     assert p4d.price_per_hour == Decimal("21.9576")
