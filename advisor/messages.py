@@ -21,6 +21,9 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "The captured ranks exchange more than data-parallel ranks do (tensor, pipeline or expert parallel), so only "
         "the captured count of %(gpus)s GPUs is predicted. Describe the model to compare other partitionings."
     ),
+    EngineCode.CAPTURE_WITHOUT_WORK: _(
+        "The captured step holds nothing but communication: there is no computing to carry over to other hardware."
+    ),
     EngineCode.COLLECTIVE_BYTES_ESTIMATED: _(
         "The capture has no message sizes: they were inferred from the time the exchanges took, so the range is wide."
     ),
@@ -61,6 +64,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.OFFERS_TOO_OLD: _("%(count)s offers are left out because they were seen over %(days)s days ago."),
     EngineCode.PLAN_INVALID: _("The plan's field %(field)s is unknown or has a value that no plan has."),
     EngineCode.STEPS_ASSUMED: _("Cost and time are for %(steps)s steps, as no amount of work was given."),
+    EngineCode.TRANSFER_UNVERIFIED: _(
+        "How much of the captured communication was transfer and how much waiting for other ranks is not certain; the "
+        "range covers both. Captures of all ranks tell the two apart."
+    ),
     EngineCode.WEAK_SCALING: _(
         "With more GPUs each keeps the batch of the capture, so a step works through more samples."
     ),

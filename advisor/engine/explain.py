@@ -13,6 +13,7 @@ class EngineCode(StrEnum):
     ACCELERATOR_UNKNOWN = "accelerator_unknown"
     ACCELERATOR_NOT_MEASURED = "accelerator_not_measured"
     CAPTURE_NOT_DATA_PARALLEL = "capture_not_data_parallel"
+    CAPTURE_WITHOUT_WORK = "capture_without_work"
     COLLECTIVE_BYTES_ESTIMATED = "collective_bytes_estimated"
     DOES_NOT_FIT = "does_not_fit"
     DTYPE_FALLBACK = "dtype_fallback"
@@ -32,6 +33,7 @@ class EngineCode(StrEnum):
     OFFERS_TOO_OLD = "offers_too_old"
     PLAN_INVALID = "plan_invalid"
     STEPS_ASSUMED = "steps_assumed"
+    TRANSFER_UNVERIFIED = "transfer_unverified"
     WEAK_SCALING = "weak_scaling"
     WHOLE_SERVER_PAID = "whole_server_paid"
 
