@@ -6,8 +6,6 @@ Pages, the API and the commands all get their numbers here.
 from dataclasses import replace
 from typing import Any
 
-from profiling.classifier import Bottleneck, model_sha256
-
 from advisor.engine.advise import advise
 from advisor.engine.cost import Goal
 from advisor.engine.document import document, workload_summary
@@ -17,6 +15,7 @@ from advisor.hints import CaptureHints
 from catalog import selectors as catalog
 from catalog.specs import AcceleratorSpec
 from profiling.analysis import Analysis
+from profiling.classifier import Bottleneck, model_sha256
 from profiling.document import analysis_document, bottleneck_document
 from profiling.workload import Workload
 

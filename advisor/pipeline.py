@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
-from profiling.classifier import Bottleneck, classify
 
 from advisor import answers
 from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
 from profiling.analysis import Analysis, NamedFile, analyse_captures, read_captures
+from profiling.classifier import Bottleneck, classify
 from profiling.formats.limits import Limits
 from profiling.formats.registry import Capture
 from profiling.notes import Note

@@ -88,6 +88,8 @@ def _positive_int(text: str) -> int:
 
 def _lines(answer: answers.Answer) -> Iterator[str]:
     yield answer["verdict"]["sentence"]
+    for note in answer["verdict"].get("notes", ()):
+        yield f"  {note['sentence']}"
     yield ""
     yield f"{'':>3} {'server':<34} {'region':<16} {'GPUs':>4}  {'plan':<14} {'step':>10} {'range':>21} {'cost':>12}"
     for offer in answer["offers"]:
