@@ -32,7 +32,7 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
     passes = passes_per_step(workload, candidates)
     busy_s = passes * (micro.total_s + tensor_s)
     host_s = _host_s(workload, shape, candidates, speed, busy_s)
-    window_s = (busy_s + host_s) / passes
+    window_s = (busy_s + host_s) / np.ceil(passes)
     data = _data_exchange(workload, shape.parameters, candidates, speed, window_s)
     update = optimizer_s(shape.parameters, candidates, speed) if workload.mode is Mode.TRAINING else 0.0
     return Parts(
@@ -46,8 +46,11 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
 
 
 def passes_per_step(workload: Workload, candidates: Candidates) -> Floats:
-    """Micro-batches a rank works through in a step; a fraction where the last one is not full."""
-    return np.maximum(workload.batch_per_step / (candidates.dp * candidates.micro_batch), 1.0)
+    """Micro-batches that the busiest rank works through in a step; a fraction where the last one is not full.
+
+    The others wait for it: nine samples on eight GPUs take as long as sixteen.
+    """
+    return np.maximum(np.ceil(workload.batch_per_step / candidates.dp) / candidates.micro_batch, 1.0)
 
 
 def _host_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, busy_s: Floats) -> Floats:
@@ -83,7 +86,7 @@ def _data_exchange(
     replicated = gradient_exchange(candidates, size, speed, window_s)
     if not (candidates.zero_stage == 3).any():
         return replicated
-    sharded = _sharded_exchange(candidates, size, speed, window_s, passes_per_step(workload, candidates))
+    sharded = _sharded_exchange(candidates, size, speed, window_s, np.ceil(passes_per_step(workload, candidates)))
     fully = candidates.zero_stage == 3
     return Exchange(
         exposed_s=np.where(fully, sharded.exposed_s, replicated.exposed_s),

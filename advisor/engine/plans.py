@@ -132,6 +132,7 @@ def _tensor_degrees(workload: Workload, gpus: int) -> Iterator[int]:
 
 
 def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
+    """Powers of two, each made even: nine samples in three passes are 3 + 3 + 3, not 4 + 4 + 1."""
     per_rank = ceil(workload.batch_per_step / dp)
     if workload.batch_per_step < dp:
         return
@@ -139,10 +140,9 @@ def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
         if workload.micro_batch <= per_rank:
             yield workload.micro_batch
         return
-    size = 1
-    while size <= min(per_rank, _LARGEST_MICRO_BATCH):
-        yield size
-        size *= 2
+    largest = min(per_rank, _LARGEST_MICRO_BATCH)
+    powers = (2**exponent for exponent in range(largest.bit_length()))
+    yield from sorted({ceil(per_rank / ceil(per_rank / size)) for size in powers})
 
 
 def _zero_stages(workload: Workload, dp: int) -> Iterable[int]:
