@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from advisor.engine.prediction import Outcome, Prediction, System
 
@@ -11,7 +12,10 @@ PAYS_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """``efficiency``: throughput per GPU over that of the smallest count that fits."""
+    """``efficiency``: throughput per GPU over the best up to this count, so never above 1.
+
+    The smallest count that fits is no base: short of memory, it recomputes or divides the model and is slow for that.
+    """
 
     prediction: Prediction
     efficiency: float
@@ -33,7 +37,11 @@ def curve(role: str, system: System, outcomes: Mapping[int, Outcome]) -> Curve:
     """The predicted counts of one server, ascending; counts at which nothing fits are missing."""
     known = [outcomes[count] for count in sorted(outcomes)]
     ready = [outcome for outcome in known if isinstance(outcome, Prediction)]
-    points = tuple(Point(prediction=one, efficiency=_efficiency(one, ready[0])) for one in ready)
+    rates = [one.samples_per_s / one.gpus for one in ready]
+    best = accumulate(rates, max)
+    points = tuple(
+        Point(prediction=one, efficiency=rate / most) for one, rate, most in zip(ready, rates, best, strict=True)
+    )
     accelerator, fabric = system
     return Curve(
         role=role,
@@ -43,10 +51,6 @@ def curve(role: str, system: System, outcomes: Mapping[int, Outcome]) -> Curve:
         points=points,
         pays_until=_pays_until(ready),
     )
-
-
-def _efficiency(one: Prediction, base: Prediction) -> float:
-    return (one.samples_per_s / one.gpus) / (base.samples_per_s / base.gpus)
 
 
 def _pays_until(ready: list[Prediction]) -> int | None:
