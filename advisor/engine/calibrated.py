@@ -44,11 +44,15 @@ class GemmLaw:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathLaw:
-    """Typical collective over one kind of path: bus bandwidth over link bandwidth, latency, 80 % range (ln)."""
+    """Typical collective over one kind of path: bus bandwidth over link bandwidth, latency, 80 % range (ln).
+
+    The range has two sides: ``log_slower`` and ``log_faster`` than typical.
+    """
 
     efficiency: float
     latency_s: float
-    log_halfwidth: float
+    log_slower: float
+    log_faster: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +100,8 @@ def path_laws() -> Mapping[tuple[str, int], PathLaw]:
             (row["path"], int(row["gpus"])): PathLaw(
                 efficiency=float(row["efficiency"]),
                 latency_s=float(row["latency_us"]) * 1e-6,
-                log_halfwidth=float(row["log_halfwidth"]),
+                log_slower=float(row["log_slower"]),
+                log_faster=float(row["log_faster"]),
             )
             for row in _rows("paths.csv")
         }
@@ -126,6 +131,11 @@ def curve_points() -> Mapping[tuple[str, str, int], tuple[tuple[float, float], .
         key = row["box"], row["collective"], int(row["gpus"])
         found.setdefault(key, []).append((float(row["message_bytes"]), float(row["time_us"]) * 1e-6))
     return MappingProxyType({key: tuple(sorted(points)) for key, points in found.items()})
+
+
+def has_curve(box: Box, gpus: int) -> bool:
+    """Whether all-reduce over this many GPUs was measured on this box."""
+    return (box.name, "all_reduce", gpus) in curve_points()
 
 
 @cache

@@ -23,12 +23,31 @@ _MOST_HIDDEN = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One way to read the captured exchanges.
+
+    ``message_bytes``: per collective, in order. ``waiting_s``: exposed time that was no transfer; links do not shorten
+    it. ``pace``: time of a transfer over what the links are thought to take.
+    """
+
+    message_bytes: tuple[float, ...]
+    waiting_s: float
+    pace: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """A measured step and the hardware it was measured on (one row); ``message_bytes`` per collective, in order."""
+    """A measured step and the hardware it was measured on (one row).
+
+    ``reading`` is the likely one; ``others`` are as possible, and the range has to hold them. ``unexplained``: share
+    of the step that neither known waiting nor transfer over the likely links accounts for.
+    """
 
     step: MeasuredStep
     source: Hardware
-    message_bytes: tuple[float, ...]
+    reading: Reading
+    others: tuple[Reading, ...] = ()
+    unexplained: float = 0.0
 
 
 def carried_parts(workload: Workload, captured: Captured, candidates: Candidates, speed: Speed) -> Parts:
@@ -115,27 +134,35 @@ def _communication(
     step = captured.step
     if not step.collectives:
         return _new_gradients(workload, candidates, speed, kernel_s + step.idle_s)
+    exposed_s, hidden_s = transfer_s(step, captured.reading, candidates, speed, kernel_s)
+    own_s = kernel_time_s(step)
+    waiting_s = captured.reading.waiting_s * (kernel_s / own_s if own_s > 0 else 1.0)
     several = candidates.gpus > 1
+    return np.where(several, exposed_s + waiting_s, 0.0), np.where(several, hidden_s, 0.0)
+
+
+def kernel_time_s(step: MeasuredStep) -> float:
+    """Computing time of the capture, copies left out: what waiting for slower ranks goes with."""
+    return sum(work.busy_s for work in step.kernels if work.kernel_class is not KernelClass.COPY)
+
+
+def transfer_s(
+    step: MeasuredStep, reading: Reading, candidates: Candidates, speed: Speed, kernel_s: Floats
+) -> tuple[Floats, Floats]:
+    """(exposed, hidden) transfer alone, timed again from its bytes; the hidden share stays as captured."""
     total = sum(work.busy_s for work in step.collectives)
     exposed_s, hidden_s = np.zeros(len(candidates)), np.zeros(len(candidates))
-    for work, size in zip(step.collectives, captured.message_bytes, strict=True):
-        moved = work.calls * _retimed_s(work, size, step, candidates, speed)
-        under = np.minimum(moved * _hidden_share(work), _MOST_HIDDEN * kernel_s * work.busy_s / total)
+    for work, size in zip(step.collectives, reading.message_bytes, strict=True):
+        moved = reading.pace * work.calls * _retimed_s(work, size, step, candidates, speed)
+        cover = _MOST_HIDDEN * kernel_s * (work.busy_s / total if total > 0 else 0.0)
+        under = np.minimum(moved * _hidden_share(work), cover)
         exposed_s, hidden_s = exposed_s + moved - under, hidden_s + under
-    waiting = _waiting_s(step) * kernel_s / max(sum(work.busy_s for work in step.kernels), 1e-12)
-    return np.where(several, exposed_s + waiting, 0.0), np.where(several, hidden_s, 0.0)
+    return exposed_s, hidden_s
 
 
 def _hidden_share(work: CollectiveWork) -> float:
     """Share of the collective that computing covered in the capture."""
     return 1 - min(work.exposed_s / work.busy_s, 1.0) if work.busy_s > 0 else 0.0
-
-
-def _waiting_s(step: MeasuredStep) -> float:
-    """Exposed waiting for slower ranks: skew of the job, not of the links; it goes with the kernels."""
-    if step.waiting_s is None:
-        return 0.0
-    return min(step.waiting_s, sum(work.exposed_s for work in step.collectives))
 
 
 def _retimed_s(work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed) -> Floats:

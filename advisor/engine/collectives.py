@@ -73,8 +73,11 @@ def _stretched(points: tuple[tuple[float, float], ...], route: Route) -> Floats:
 
 
 def group_index(group: Ints) -> Ints:
-    """Position of a group's size in ``GROUPS``; groups of one get 0 and must be masked by the caller."""
-    return np.searchsorted(np.array(GROUPS), np.maximum(group, GROUPS[0]))
+    """Position of a group's size in ``GROUPS``; groups of one get 0 and must be masked by the caller.
+
+    Groups beyond one server get the largest.
+    """
+    return np.searchsorted(np.array(GROUPS), np.clip(group, GROUPS[0], GROUPS[-1]))
 
 
 def time_s(curves: Floats, server: Ints, group: Ints, kind: CollectiveKind, message_bytes: Floats) -> Floats:
@@ -87,3 +90,16 @@ def time_s(curves: Floats, server: Ints, group: Ints, kind: CollectiveKind, mess
     beyond = np.maximum(position - (_SIZES - 1.0), 0.0) * _STEP * np.log(2.0)
     seconds = np.exp(low + (high - low) * (inside - left) + beyond)
     return np.where((group > 1) & (message_bytes > 0), seconds, 0.0)
+
+
+def message_bytes(curves: Floats, group: int, kind: CollectiveKind, seconds: float) -> float:
+    """Bytes that one call moves in this time: ``time_s`` read backwards; ``curves`` ``[group, kind, size]``.
+
+    0 for less time than the smallest message takes.
+    """
+    what = KINDS.index(CollectiveKind.ALL_REDUCE if kind is CollectiveKind.UNKNOWN else kind)
+    curve = curves[group_index(np.array([group]))[0], what]
+    if seconds <= 0 or np.log(seconds) < curve[0]:
+        return 0.0
+    beyond = max(float(np.log(seconds) - curve[-1]), 0.0)
+    return float(np.exp(np.interp(np.log(seconds), curve, np.log(_GRID)) + beyond))

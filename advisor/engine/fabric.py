@@ -9,11 +9,15 @@ import re
 from dataclasses import dataclass
 from math import log, sqrt
 
-from advisor.engine.calibrated import Box, PathLaw, boxes, path_laws
+from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_laws
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 
 GROUPS = (2, 4, 8)
 """Sizes of the groups that curves exist for."""
+
+BEYOND_PAIRS = "beyond-pairs"
+LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES = "pcie-likely-p2p", "pcie-unknown"
+"""Nobody says whether the server lets GPUs copy to each other: of cards whose driver would, and of any other."""
 
 _PAYLOAD_PER_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 _UNKNOWN_HALFWIDTH = 0.2
@@ -30,6 +34,12 @@ _UNDER_ONE_ROOT = {
     TopologyClass.PCIE_SINGLE_ROOT,
 }
 _ACROSS_ROOTS = {TopologyClass.PCIE_ROOT, TopologyClass.PCIE_DUAL_ROOT}
+_NVLINK_BY_FORM = {"sxm2": TopologyClass.NVLINK_HYBRID_CUBE_MESH, "superchip": TopologyClass.NVL72}
+_USUAL_BY_KIND = {
+    "xgmi": TopologyClass.XGMI_ALL_TO_ALL,
+    "roce": TopologyClass.ROCE_ALL_TO_ALL,
+    "ici": TopologyClass.ICI_TORUS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +47,16 @@ class Route:
     """What one group of ranks talks over.
 
     ``link_bytes_per_s``: nominal rate per GPU into the group; ``bus_bytes_per_s``: typical all-reduce bus bandwidth
-    on it; ``shared``: groups that talk at the same time share the link; ``box``: measured server of this kind.
+    on it; ``log_slower``, ``log_faster``: 80 % range of its time (ln); ``shared``: groups that talk at the same time
+    share the link; ``box``: measured server of this kind.
     """
 
     path: str
     link_bytes_per_s: float
     bus_bytes_per_s: float
     latency_s: float
-    log_halfwidth: float
+    log_slower: float
+    log_faster: float
     shared: bool = False
     box: Box | None = None
 
@@ -53,6 +65,19 @@ def silicon_family(accelerator_key: str) -> str:
     """The chip behind an accelerator's key, without form factor and memory size: ``a100-sxm4-80`` -> ``a100``."""
     kept = [part for part in accelerator_key.split("-") if not re.fullmatch(r"sxm\d*|pcie|nvl|\d{1,3}", part)]
     return "-".join(kept) or accelerator_key
+
+
+def usual_fabric(accelerator: AcceleratorSpec) -> FabricSpec:
+    """How servers with this accelerator are usually joined, for a capture, which does not say.
+
+    Modules and boards sit on their own links; cards sit on PCIe, as bridges are an option that few take.
+    """
+    if accelerator.form_factor.upper().startswith("PCIE"):
+        return FabricSpec(topology=TopologyClass.PCIE_ROOT)
+    if accelerator.scaleup_kind == "nvlink":
+        topology = _NVLINK_BY_FORM.get(accelerator.form_factor.lower(), TopologyClass.NVSWITCH_FULL)
+        return FabricSpec(topology=topology)
+    return FabricSpec(topology=_USUAL_BY_KIND.get(accelerator.scaleup_kind, TopologyClass.PCIE_ROOT))
 
 
 def host_link_bytes_per_s(accelerator: AcceleratorSpec, fabric: FabricSpec) -> float | None:
@@ -102,12 +127,19 @@ def _host_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) ->
     allowed = _peer_to_peer(accelerator, fabric)
     if fabric.topology not in (*_UNDER_ONE_ROOT, *_ACROSS_ROOTS, *_BRIDGES, TopologyClass.NVLINK_DIRECT):
         return _unknown_route(accelerator, group, link)
-    if allowed is None:
-        return _by_law(accelerator, "pcie-unknown", group, link, shared=True)
-    if not allowed:
-        return _by_law(accelerator, "pcie-no-p2p", group, link, shared=True)
-    path = "pcie-switch" if fabric.topology in _UNDER_ONE_ROOT else "pcie-root"
-    return _by_law(accelerator, path, group, link, shared=True)
+    return _by_law(accelerator, _host_path(accelerator, fabric, group, allowed), group, link, shared=True)
+
+
+def _host_path(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, allowed: bool | None) -> str:
+    """Kind of PCIe path. Servers with bridged pairs were measured beyond the pair as well, some chips of them."""
+    if allowed is False:
+        return "pcie-no-p2p"
+    beyond = boxes().get((BEYOND_PAIRS, silicon_family(accelerator.key)))
+    if fabric.topology in _BRIDGES and beyond and has_curve(beyond, group):
+        return BEYOND_PAIRS
+    if allowed:
+        return "pcie-switch" if fabric.topology in _UNDER_ONE_ROOT else "pcie-root"
+    return LIKELY_PEER_COPIES if accelerator.peer_to_peer_over_pcie else UNKNOWN_PEER_COPIES
 
 
 def _peer_to_peer(accelerator: AcceleratorSpec, fabric: FabricSpec) -> bool | None:
@@ -125,7 +157,8 @@ def _by_law(accelerator: AcceleratorSpec, path: str, group: int, link: float, sh
         link_bytes_per_s=link,
         bus_bytes_per_s=link * law.efficiency,
         latency_s=law.latency_s,
-        log_halfwidth=box.log_halfwidth if box else law.log_halfwidth,
+        log_slower=box.log_halfwidth if box else law.log_slower,
+        log_faster=box.log_halfwidth if box else law.log_faster,
         shared=shared,
         box=box,
     )
@@ -137,12 +170,14 @@ def _unknown_route(accelerator: AcceleratorSpec, group: int, link: float) -> Rou
     scale_up = accelerator.scaleup_bandwidth_bytes_per_s
     best = path_laws()["nvswitch" if scale_up else "pcie-switch", group]
     low, high = sorted((link * worst.efficiency, (scale_up or link) * best.efficiency))
+    halfwidth = log(high / low) / 2 + _UNKNOWN_HALFWIDTH
     return Route(
         path="unknown",
         link_bytes_per_s=sqrt(link * (scale_up or link)),
         bus_bytes_per_s=sqrt(low * high),
         latency_s=_mean_latency(worst, best),
-        log_halfwidth=log(high / low) / 2 + _UNKNOWN_HALFWIDTH,
+        log_slower=halfwidth,
+        log_faster=halfwidth,
         shared=not scale_up,
     )
 

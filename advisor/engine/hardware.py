@@ -51,12 +51,13 @@ class Memory:
 class Link:
     """``curves``: ln(s) ``[server, group, kind, size]``, one for each ``server`` (not copied when rows repeat).
 
-    ``log_halfwidth`` and ``shared``: ``[row, group]``.
+    ``log_slower``, ``log_faster`` (80 % range of a collective's time, ln) and ``shared``: ``[row, group]``.
     """
 
     curves: Floats
     server: Ints
-    log_halfwidth: Floats
+    log_slower: Floats
+    log_faster: Floats
     shared: Floats
     host_bytes_per_s: Floats
 
@@ -100,10 +101,6 @@ def running_dtype(accelerator: AcceleratorSpec, precision: str) -> str | None:
     return next(known, None)
 
 
-def has_fp8(accelerator: AcceleratorSpec) -> bool:
-    return bool(accelerator.dense_flops_per_s.get("fp8"))
-
-
 def gemm_law(accelerator: AcceleratorSpec) -> GemmLaw:
     laws = gemm_laws()
     return laws.get(silicon_family(accelerator.key), laws["*"])
@@ -126,7 +123,7 @@ def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: s
 def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute:
     laws = [gemm_law(accelerator) for accelerator in accelerators]
     peaks = [a.dense_flops_per_s[running_dtype(a, precision) or ""] for a in accelerators]
-    gains = [constant("fp8_matmul_speedup") if precision == "fp8" and has_fp8(a) else 1.0 for a in accelerators]
+    gains = [_fp8_gain(a, peak) if precision == "fp8" else 1.0 for a, peak in zip(accelerators, peaks, strict=True)]
     names = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
     return Compute(
         peak_flops_per_s=_column(peaks),
@@ -135,12 +132,19 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute
     )
 
 
+def _fp8_gain(accelerator: AcceleratorSpec, peak: float) -> float:
+    """The fitted gain over 16 bit, never more than the data sheet has; 1 where fp8 units lack or gain nothing."""
+    sheet = (accelerator.dense_flops_per_s.get("fp8") or peak) / peak
+    return max(1.0, min(constant("fp8_matmul_speedup"), sheet))
+
+
 def _link(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], routes: Sequence[Sequence[Route]]) -> Link:
     hosts = (host_link_bytes_per_s(accelerator, fabric) or _LEAST_HOST_LINK for accelerator, fabric in servers)
     return Link(
         curves=np.array([[log_times(way, group) for way, group in zip(row, GROUPS, strict=True)] for row in routes]),
         server=np.arange(len(servers)),
-        log_halfwidth=np.array([[way.log_halfwidth for way in row] for row in routes]),
+        log_slower=np.array([[way.log_slower for way in row] for row in routes]),
+        log_faster=np.array([[way.log_faster for way in row] for row in routes]),
         shared=np.array([[float(way.shared) for way in row] for row in routes]),
         host_bytes_per_s=_column(host * constant("host_copy_efficiency") for host in hosts),
     )

@@ -20,31 +20,41 @@ ESTIMATED_BYTES_HALFWIDTH = 0.7
 _LEVELS = {"measured": Evidence.CALIBRATED, "borrowed": Evidence.UNCALIBRATED}
 
 
-def evidence(job: Job, accelerator: AcceleratorSpec) -> Evidence:
-    """How well this job's computing time on this accelerator is supported."""
+def evidence(job: Job, accelerator: AcceleratorSpec, gpus: int) -> Evidence:
+    """How well this job's time on so many of these accelerators is supported.
+
+    What the capture exchanged is no anchor where transfer over the likely links does not explain it.
+    """
     found = _LEVELS.get(gemm_law(accelerator).evidence, Evidence.SPEC_SHEET)
     if job.traced is None:
         return found
     if job.traced.key == accelerator.key:
-        return Evidence.ANCHORED
+        return Evidence.ANCHORED if gpus == 1 or job.is_explained else Evidence.CALIBRATED
     source = _LEVELS.get(gemm_law(job.traced).evidence, Evidence.SPEC_SHEET)
     return max(found, source, key=lambda level: level.rank)
 
 
-def link_halfwidth(job: Job, candidates: Candidates) -> Floats:
-    """ln half-width of the time of this candidate's collectives."""
-    rows = np.arange(len(candidates))
-    width = candidates.hardware.link.log_halfwidth[rows, group_index(candidates.gpus)]
+def link_halfwidth(job: Job, candidates: Candidates, widths: Floats) -> Floats:
+    """ln half-width, on one side, of the time of this candidate's collectives; ``widths``: ``[row, group]``."""
+    own = widths[np.arange(len(candidates)), group_index(candidates.gpus)]
     extra = ESTIMATED_BYTES_HALFWIDTH if job.estimated_bytes else 0.0
-    return np.where(candidates.gpus > 1, np.hypot(width, extra), 0.0)
+    return np.where(candidates.gpus > 1, np.hypot(own, extra), 0.0)
 
 
 def link_range(job: Job, candidates: Candidates, step_s: Floats) -> tuple[Floats, Floats]:
-    """ln(step) below and above the middle if only the links are better or worse than thought (both >= 0)."""
-    factor = np.exp(link_halfwidth(job, candidates))
-    better = step_parts(job, candidates, Speed(communication=factor)).step_s
-    worse = step_parts(job, candidates, Speed(communication=1 / factor)).step_s
-    return np.maximum(np.log(step_s / better), 0.0), np.maximum(np.log(worse / step_s), 0.0)
+    """ln(step) below and above the middle (both >= 0) if only the exchanges are other than thought.
+
+    Links may be better or worse, and what the capture exchanged may be read otherwise: each reading lies within.
+    """
+    link = candidates.hardware.link
+    faster = np.exp(link_halfwidth(job, candidates, link.log_faster))
+    slower = np.exp(-link_halfwidth(job, candidates, link.log_slower))
+    better, worse = (step_parts(job, candidates, Speed(communication=factor)).step_s for factor in (faster, slower))
+    read = [step_parts(other, candidates).step_s for other in job.readings()]
+    least, most = np.min([step_s, *read], axis=0), np.max([step_s, *read], axis=0)
+    below = np.hypot(np.maximum(np.log(step_s / better), 0.0), np.log(step_s / least))
+    above = np.hypot(np.maximum(np.log(worse / step_s), 0.0), np.log(most / step_s))
+    return below, above
 
 
 def step_halfwidth(levels: list[Evidence]) -> Floats:

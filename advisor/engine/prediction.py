@@ -184,7 +184,7 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
     parts = step_parts(job, rows)
     step_s = parts.step_s
     places = rows.hardware.link.server
-    levels = [evidence(job, systems[place][0]) for place in places]
+    levels = [evidence(job, systems[place][0], int(gpus)) for place, gpus in zip(places, rows.gpus, strict=True)]
     low, high = link_range(job, rows, step_s)
     width = step_halfwidth(levels)
     bound = sensitivities(job, rows, step_s)

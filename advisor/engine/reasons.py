@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from advisor.engine.explain import EngineCode, Note
-from advisor.engine.fabric import route
+from advisor.engine.fabric import LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES, route
 from advisor.engine.hardware import gemm_law, running_dtype
 from advisor.engine.memory import Fit
 from advisor.engine.step import Job
@@ -37,7 +37,9 @@ def _link_notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus
     way = route(accelerator, fabric, gpus)
     if way.path == "unknown":
         yield Note(EngineCode.FABRIC_UNKNOWN)
-    elif way.path == "pcie-unknown":
+    elif way.path in (LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES):
         yield Note(EngineCode.FABRIC_ASSUMED)
     if job.estimated_bytes:
         yield Note(EngineCode.COLLECTIVE_BYTES_ESTIMATED)
+    if job.unverified:
+        yield Note(EngineCode.TRANSFER_UNVERIFIED)

@@ -1,9 +1,11 @@
 """Collectives and routes against published figures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from advisor.engine.collectives import KINDS, bus_factor, log_times, time_s
+from advisor.engine.collectives import KINDS, bus_factor, log_times, message_bytes, time_s
 from advisor.engine.fabric import GROUPS, route, silicon_family
 from catalog.specs import FabricSpec, TopologyClass
 from profiling.workload import CollectiveKind
@@ -47,7 +49,8 @@ def bus_gb_s(accelerator, fabric, gpus, kind=CollectiveKind.ALL_REDUCE):
         (H100_SXM, NVSWITCH, 4, 350, 0.05),
         # NVLink pairs: the pair is fast, four fall to PCIe (microsoft/vidur)
         (A100_PCIE, PAIRS, 2, 195, 0.1),
-        (A100_PCIE, PAIRS, 4, 23.7, 0.5),
+        (A100_PCIE, PAIRS, 4, 23.7, 0.05),
+        (A100_PCIE, replace(PAIRS, peer_to_peer=None), 4, 23.7, 0.05),
         # PCIe 5, peer copies (aiconfigurator-core 0.12.0)
         (RTX_PRO_6000, PCIE_P2P, 8, 24.7, 0.1),
         # PCIe 4 (SimuMax a100_pcie.json), and without peer copies (L40S box; RTX 3090 derived from sailor)
@@ -69,6 +72,27 @@ def test_a_group_of_four_over_pairs_is_slower_than_the_pair():
     assert seconds(A100_PCIE, PAIRS, 4) > 5 * seconds(A100_PCIE, PAIRS, 2)
 
 
+def test_measured_pairs_say_nothing_of_servers_without_peer_copies_nor_of_eight_gpus():
+    assert route(A100_PCIE, replace(PAIRS, peer_to_peer=False), 4).path == "pcie-no-p2p"
+    assert route(A100_PCIE, PAIRS, 8).path == "pcie-root"
+    assert route(RTX_3090, PAIRS, 4).path == "pcie-root"
+
+
+def test_a_bridge_of_four_is_not_read_from_four_gpus_in_pairs():
+    quads = FabricSpec(topology=TopologyClass.NVLINK_BRIDGE_QUADS, domain_gpus=4, peer_to_peer=True)
+    assert bus_gb_s(A100_PCIE, quads, 4) > 5 * bus_gb_s(A100_PCIE, PAIRS, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fabric", [NVSWITCH, PCIE_P2P])
+def test_bytes_come_back_from_their_time(kind, fabric):
+    curves = np.array([log_times(route(A100_SXM, fabric, group), group) for group in GROUPS])
+    for size in (2**20, 2**28, 2**38):
+        took = seconds(A100_SXM, fabric, 8, kind, size)
+        assert message_bytes(curves, 8, kind, took) == pytest.approx(size, rel=1e-6)
+    assert message_bytes(curves, 8, kind, 1e-9) == 0
+
+
 def test_direct_links_give_a_pair_a_third_of_four():
     direct = FabricSpec(topology=TopologyClass.NVLINK_DIRECT, domain_gpus=4)
     assert route(A100_SXM, direct, 2).link_bytes_per_s == pytest.approx(100e9)
@@ -84,15 +108,31 @@ def test_half_the_lanes_are_half_the_link():
 
 def test_an_unknown_fabric_spans_staged_pcie_to_the_own_links():
     unknown = route(A100_SXM, UNKNOWN, 8)
-    spread = np.exp(unknown.log_halfwidth)
-    assert unknown.bus_bytes_per_s / spread < route(A100_SXM, PCIE_STAGED, 8).bus_bytes_per_s
-    assert unknown.bus_bytes_per_s * spread > route(A100_SXM, NVSWITCH, 8).bus_bytes_per_s
+    slowest = unknown.bus_bytes_per_s / np.exp(unknown.log_slower)
+    assert slowest < route(A100_SXM, PCIE_STAGED, 8).bus_bytes_per_s
+    assert unknown.bus_bytes_per_s * np.exp(unknown.log_faster) > route(A100_SXM, NVSWITCH, 8).bus_bytes_per_s
 
 
 def test_geforce_cards_have_no_peer_copies_unless_the_server_says_so():
     assert route(RTX_3090, PCIE_UNKNOWN, 4).path == "pcie-no-p2p"
-    assert route(L40S, PCIE_UNKNOWN, 4).path == "pcie-unknown"
+    assert route(L40S, PCIE_UNKNOWN, 4).path == "pcie-likely-p2p"
+    assert route(replace(L40S, peer_to_peer_over_pcie=None), PCIE_UNKNOWN, 4).path == "pcie-unknown"
     assert route(RTX_3090, PCIE_P2P, 4).path == "pcie-root"
+
+
+@pytest.mark.parametrize("gpus", GROUPS)
+def test_peer_copies_that_are_likely_span_both_kinds_of_server(gpus):
+    """The slow side reaches servers without, the fast side the box that was measured with (A100 PCIe, SimuMax)."""
+    likely = route(A100_PCIE, PCIE_UNKNOWN, gpus)
+    staged = route(A100_PCIE, PCIE_STAGED, gpus).bus_bytes_per_s
+    box = {2: 20.9e9, 4: 20.8e9, 8: 12.5e9}[gpus]
+    assert likely.bus_bytes_per_s * np.exp(-likely.log_slower) < staged
+    assert staged < likely.bus_bytes_per_s < box < likely.bus_bytes_per_s * np.exp(likely.log_faster)
+
+
+def test_eight_cards_whose_peer_copies_are_not_known_are_nearer_to_those_that_have_them():
+    """A100 PCIe measured with peer copies 12.5 GB/s (SimuMax), L40S without 1.45 (aiconfigurator-core)."""
+    assert bus_gb_s(A100_PCIE, PCIE_UNKNOWN, 8) == pytest.approx(12.5, rel=0.3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from advisor.engine.plans import GPU_COUNTS, legal_plans
+from advisor.engine.hardware import running_dtype
+from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans
 from advisor.engine.prediction import predict
 from advisor.engine.shapes import model_flops
+from profiling.workload import Mode, ModelShape, Workload
+from tests.engine.accelerators import shipped
 from tests.engine.machines import (
     A100_SXM,
     ACCELERATORS,
@@ -125,6 +128,25 @@ def test_never_above_the_peak(job, machine, gpus, data):
     assert model_flops(job, found.samples_per_step) / found.step_s <= peak
 
 
+LARGE = ModelShape(
+    layers=8, hidden=16384, heads=128, kv_heads=8, vocabulary=32000, sequence_length=1024, ffn_hidden=53248
+)
+
+
+@pytest.mark.parametrize("precision", ("fp32", "tf32", "fp16", "bf16", "fp8"))
+@pytest.mark.parametrize("key", sorted(shipped()))
+def test_no_accelerator_computes_above_the_peak_of_the_precision(key, precision):
+    """Large products, alone on one GPU: compute time against the data sheet's rate of what they run in."""
+    accelerator = shipped()[key]
+    used = running_dtype(accelerator, precision)
+    if used is None:
+        pytest.skip("no rate in this precision or a wider one")
+    peak = max(accelerator.dense_flops_per_s[used], accelerator.dense_flops_per_s.get(precision, 0.0))
+    job = Workload(name="large", mode=Mode.INFERENCE, precision=precision, batch_per_step=64, model=LARGE)
+    alone = predict(job, server=server(accelerator, gpus=1), gpus=1, plan=Plan(micro_batch=64))
+    assert model_flops(job, 64) <= alone.parts.compute_s * peak
+
+
 @LAWS
 @given(settled())
 def test_sensitivities_are_shares(drawn):
@@ -134,9 +156,10 @@ def test_sensitivities_are_shares(drawn):
 
 
 def test_exposed_and_hidden_are_the_whole_collective():
-    slow = step(TRACED, server(H100_SXM, PCIE_P2P), legal_plans(TRACED, 8)[0]).parts
+    sure = replace(TRACED, measured=replace(TRACED.measured, waiting_s=0.0))
+    slow = step(sure, server(H100_SXM, PCIE_P2P), legal_plans(TRACED, 8)[0]).parts
     shares = replace(TRACED.measured.collectives[0], exposed_s=TRACED.measured.collectives[0].busy_s)
-    shown = replace(TRACED, measured=replace(TRACED.measured, collectives=(shares,)))
+    shown = replace(TRACED, measured=replace(sure.measured, collectives=(shares,)))
     all_shown = step(shown, server(H100_SXM, PCIE_P2P), legal_plans(TRACED, 8)[0]).parts
     assert all_shown.communication_hidden_s == 0
     whole = slow.communication_exposed_s + slow.communication_hidden_s

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.engine.explain import EngineCode, EngineRefusal
+from advisor.engine.hardware import hardware
 from advisor.engine.memory import Fit
 from advisor.engine.plans import Plan, legal_plans, plan_from_json
 from advisor.engine.prediction import predict
@@ -147,6 +148,32 @@ def test_a_message_size_comes_back_from_its_time_on_the_likely_links():
     assert again.communication_exposed_s == pytest.approx(took, rel=0.3)
 
 
+@pytest.mark.parametrize(("batch", "passes"), [(8, 1), (9, 2), (12, 2), (15, 2), (16, 2), (17, 3)])
+def test_the_busiest_rank_sets_the_pace(batch, passes):
+    """Nine sequences on eight GPUs: one GPU has two, and the others wait for it."""
+    layout = Plan(dp=8, micro_batch=1, accumulation=passes)
+    job = replace(TRAINING_SMALL, batch_per_step=batch)
+    found = step(job, A100_SXM, NVSWITCH, layout)
+    full = step(replace(job, batch_per_step=8 * passes), A100_SXM, NVSWITCH, layout)
+    assert found.step_s == pytest.approx(full.step_s)
+    assert found.samples_per_step == batch
+
+
+def test_micro_batches_are_even():
+    """Nine samples a rank: passes of 1, 2, 3 or 5, as 4 + 4 + 1 takes as long as 4 + 4 + 4."""
+    job = replace(TRAINING_SMALL, batch_per_step=72)
+    assert {one.micro_batch for one in legal_plans(job, 8) if one.tp == 1} == {1, 2, 3, 5}
+
+
+@pytest.mark.parametrize(("fp8", "gain"), [(312e12, 1.0), (400e12, 400 / 312), (624e12, 1.8), (None, 1.0)])
+def test_fp8_gains_what_the_data_sheet_has_at_most(fp8, gain):
+    """1.8 was fitted on chips with twice the rate; TPU v5p and Gaudi 3 list the same rate for both."""
+    rates = {"bf16": 312e12} | ({"fp8": fp8} if fp8 else {})
+    chip = replace(A100_SXM, dense_flops_per_s=rates)
+    found = hardware([(chip, NVSWITCH)], "fp8").compute
+    assert found.gain[0] == pytest.approx(gain)
+
+
 def test_unknown_message_sizes_widen_the_range():
     unknown = CollectiveWork(
         kind=CollectiveKind.ALL_REDUCE, calls=3, message_bytes=None, group_size=None, busy_s=0.03, exposed_s=0.03
@@ -163,7 +190,7 @@ def test_unknown_message_sizes_widen_the_range():
 
 def test_waiting_for_slower_ranks_is_not_taken_for_transfer():
     work = replace(TRACED.measured.collectives[0], message_bytes=None)
-    sure, apart = with_measured(collectives=(work,)), with_measured(collectives=(work,), waiting_s=0.003)
+    sure, apart = (with_measured(collectives=(work,), waiting_s=waiting) for waiting in (0.0, 0.003))
     target = server(A100_PCIE, PCIE_STAGED)
     whole, part = (
         predict(job, traced_accelerator=A100_SXM, server=target, gpus=8).parts.communication_exposed_s

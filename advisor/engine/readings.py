@@ -1,0 +1,101 @@
+"""What the captured exchanges may have been: transfer, or waiting for other ranks.
+
+A rank's collective kernel also runs while it waits for the slowest rank, and a capture of one rank cannot tell the two
+apart: of eight ranks that looked 40 to 79 % communication-bound, 88 % of it was waiting. So the captured step is first
+predicted on the hardware that it ran on. Exposed time that transfer over the likely links does not explain, once these
+were given the worse end of their range, is waiting. What remains open becomes readings that the range has to hold.
+"""
+
+from math import exp, log
+
+import numpy as np
+
+from advisor.engine.calibrated import constant
+from advisor.engine.candidates import AS_IS, Candidates
+from advisor.engine.carry import Captured, Reading, kernel_time_s, transfer_s
+from advisor.engine.collectives import group_index, message_bytes
+from advisor.engine.fabric import GROUPS
+from advisor.engine.hardware import Hardware
+from advisor.engine.plans import Plan
+from profiling.workload import CollectiveWork, MeasuredStep
+
+_ALL, _NONE = 1.0, 0.0
+
+
+def captured_step(step: MeasuredStep, source: Hardware) -> Captured:
+    """The step with its readings; ``source``: one row, what it was measured on."""
+    if not step.collectives:
+        return Captured(step=step, source=source, reading=Reading(message_bytes=(), waiting_s=0.0))
+    open_share = is_unverified(step)
+    likely = _reading(step, source, constant("one_rank_transfer_share") if open_share else _ALL)
+    others = [_paced(step, source, likely)]
+    if open_share:
+        others += [_paced(step, source, _reading(step, source, share)) for share in (_NONE, _ALL)]
+    elif step.waiting_s is None:
+        others.append(_reading(step, source, _ALL, slower=1.0))
+    kept = tuple(dict.fromkeys(reading for reading in others if reading != likely))
+    return Captured(
+        step=step, source=source, reading=likely, others=kept, unexplained=_unexplained(step, source, likely)
+    )
+
+
+def is_unverified(step: MeasuredStep) -> bool:
+    """Whether transfer is only known to be somewhere between nothing and all of the time: one rank, no sizes."""
+    return step.waiting_s is None and any(work.message_bytes is None for work in step.collectives)
+
+
+def _reading(step: MeasuredStep, source: Hardware, share: float, slower: float | None = None) -> Reading:
+    """Sizes if this share of an unsized collective is transfer; what its links leave unexplained waits.
+
+    ``slower``: how much longer than thought the source's links may have taken, None = up to the end of their range.
+    """
+    sizes = tuple(_size(work, step, source, share) for work in step.collectives)
+    if step.waiting_s is not None:
+        return Reading(message_bytes=sizes, waiting_s=min(step.waiting_s, _exposed_s(step)))
+    sized = all(work.message_bytes is not None for work in step.collectives)
+    most = slower or (exp(_link_halfwidth(step, source)) if sized else 1.0)
+    explained = most * _explained_s(step, source, Reading(message_bytes=sizes, waiting_s=0.0))
+    return Reading(message_bytes=sizes, waiting_s=max(_exposed_s(step) - explained, 0.0))
+
+
+def _paced(step: MeasuredStep, source: Hardware, reading: Reading) -> Reading:
+    """The same with transfers as fast or slow as captured, where the links explain too much or too little."""
+    explained, found = _explained_s(step, source, reading), _exposed_s(step) - reading.waiting_s
+    if explained <= 0 or (step.waiting_s is None and found >= explained):
+        return reading
+    return Reading(message_bytes=reading.message_bytes, waiting_s=reading.waiting_s, pace=found / explained)
+
+
+def _unexplained(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
+    known = min(step.waiting_s or 0.0, _exposed_s(step))
+    gap = abs(_exposed_s(step) - known - _explained_s(step, source, reading))
+    return gap / step.step_s if step.step_s > 0 else 0.0
+
+
+def _exposed_s(step: MeasuredStep) -> float:
+    return sum(work.exposed_s for work in step.collectives)
+
+
+def _explained_s(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
+    """Exposed seconds of the reading's transfers on the hardware of the capture."""
+    ranks = Plan(dp=min(max(step.gpu_count, GROUPS[0]), GROUPS[-1]), captured=True)
+    own = Candidates.of(source, (ranks,), np.zeros(1, dtype=np.int64))
+    exposed_s, _ = transfer_s(step, reading, own, AS_IS, np.array([kernel_time_s(step)]))
+    return float(exposed_s[0])
+
+
+def _link_halfwidth(step: MeasuredStep, source: Hardware) -> float:
+    """ln: how much worse than thought the links may have been; beyond one server the network is in between."""
+    if step.gpu_count > GROUPS[-1]:
+        return log(constant("network_slowdown"))
+    return float(source.link.log_slower[0, group_index(np.array([step.gpu_count]))[0]])
+
+
+def _size(work: CollectiveWork, step: MeasuredStep, source: Hardware, share: float) -> float:
+    """As captured, else what the likely links move in this share of the time (known waiting taken off)."""
+    if work.message_bytes is not None:
+        return work.message_bytes
+    total = sum(other.busy_s for other in step.collectives)
+    waiting = (step.waiting_s or 0.0) * work.busy_s / total if total > 0 else 0.0
+    moving_s = share * max(work.busy_s - waiting, 0.0) / max(work.calls, 1.0)
+    return message_bytes(source.link.curves[0], work.group_size or step.gpu_count, work.kind, moving_s)
