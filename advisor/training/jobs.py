@@ -219,6 +219,7 @@ def _measured(
         idle_s=0.0,
         kernels=kernels,
         collectives=collectives,
+        waiting_s=0.0,
     )
     workload = Workload(
         name=family, mode=Mode.TRAINING, precision=_precision(generator), batch_per_step=1.0, measured=step
