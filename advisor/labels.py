@@ -73,7 +73,7 @@ ROLES: Names = {
 }
 
 PRICE_BASES: Names = {
-    "same_provider_date_and_size": _("offers of the same provider, day and number of GPUs"),
+    "same_provider_region_and_date": _("offers of the same provider in the same region on the same day"),
     "same_provider_and_date": _("offers of the same provider on the same day"),
     "market_medians": _("medians of all offers"),
 }

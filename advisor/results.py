@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
-from advisor.labels import PARTS, RESOURCES, SHARES, TOPOLOGIES, name_of
+from advisor.labels import PARTS, RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
 from advisor.wording import sentence as worded
 from profiling.notes import BottleneckCode
@@ -22,6 +22,8 @@ _LEFT_OUT = frozenset(
         EngineCode.OFFERS_TOO_OLD,
         EngineCode.OFFERS_IN_OTHER_CURRENCY,
         EngineCode.NO_LEGAL_PLAN,
+        EngineCode.NOT_DIVIDED,
+        EngineCode.SERVERS_TOO_SMALL,
         EngineCode.NO_OFFERS,
         EngineCode.NOTHING_FITS,
     }
@@ -61,6 +63,24 @@ class Result:
     @property
     def verdict_sentence(self) -> str:
         return _sentence(self.document["verdict"])
+
+    @property
+    def verdict_notes(self) -> list[str]:
+        """What must be known beside the sentence; then what each side's prediction rests on."""
+        verdict = self.document["verdict"]
+        sides = [(name_of(ROLES, role), verdict.get(role, {}).get("notes", ())) for role in ("nvlink", "pcie")]
+        told = [_("%(side)s: %(note)s") % {"side": side, "note": _sentence(one)} for side, own in sides for one in own]
+        return [*map(_sentence, verdict.get("notes", ())), *told]
+
+    @property
+    def verdict_sides(self) -> list[Document]:
+        verdict = self.document["verdict"]
+        return [verdict[role] for role in ("nvlink", "pcie") if role in verdict]
+
+    @property
+    def memory_warning(self) -> str | None:
+        """Stands above the offers: first ones of which it is not known whether the job fits."""
+        return next((text for code, text in self._told() if code == EngineCode.OFFERS_MEMORY_UNKNOWN), None)
 
     @property
     def bottleneck(self) -> "Bottleneck":
@@ -119,7 +139,8 @@ class Result:
 
     @property
     def notes(self) -> list[str]:
-        return [text for code, text in self._told() if code not in _LEFT_OUT]
+        shown = _LEFT_OUT | {EngineCode.OFFERS_MEMORY_UNKNOWN}
+        return [text for code, text in self._told() if code not in shown]
 
     def _numbered(self) -> list[tuple[Document, int]]:
         number = {source: place for place, source in enumerate(self.sources, start=1)}

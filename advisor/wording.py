@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext
+
 from advisor import messages as engine_messages
 from profiling.bottleneck_messages import FINDINGS
 from profiling.messages import NOTES, with_file
@@ -13,8 +15,15 @@ _TABLES = (NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
 def sentence(code: str, params: Mapping[str, Any]) -> str:
     """The sentence of a note, reason or verdict. KeyError for a code that no table knows."""
     template = next(table[code] for table in _TABLES if code in table)
-    text = str(template) % dict(params)
+    text = str(template) % _Params(params)
     return with_file(text, params)
+
+
+class _Params(dict[str, Any]):
+    """A stored answer may be older than a sentence that names one thing more: that is unknown then."""
+
+    def __missing__(self, name: str) -> str:
+        return gettext("unknown")
 
 
 def worded(answer: Any) -> Any:

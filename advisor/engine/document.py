@@ -11,18 +11,17 @@ from typing import Any
 from advisor.engine.advise import Advice
 from advisor.engine.cost import Goal
 from advisor.engine.explain import Note
-from advisor.engine.market import MarketPremium
 from advisor.engine.plans import Plan
 from advisor.engine.prediction import Prediction
 from advisor.engine.ranking import Ranked
 from advisor.engine.scaling import Curve
 from advisor.engine.shapes import parameter_count
-from advisor.engine.verdict import Comparison
+from advisor.engine.verdict_document import comparison_document
 from catalog.specs import ServerSpec
 from profiling.workload import Workload
 
 Document = dict[str, Any]
-_CENTS = Decimal("0.01")
+_DIGITS = 3
 
 
 def document(advice: Advice, limit: int | None = 20) -> Document:
@@ -61,13 +60,18 @@ def prediction_document(prediction: Prediction) -> Document:
             "verdict": memory.verdict.value,
             "need_bytes": memory.need_bytes,
             "capacity_bytes": memory.capacity_bytes,
-            "shortfall_bytes": memory.shortfall_bytes,
+            "shortfall_bytes": _above_zero(memory.shortfall_bytes),
+            "headroom_bytes": _above_zero(memory.shortfall_bytes, -1),
         },
         "bottleneck": prediction.bottleneck,
         "sensitivities": dict(prediction.sensitivities),
         "evidence": prediction.evidence.value,
         "notes": [note_document(note) for note in prediction.notes],
     }
+
+
+def _above_zero(amount: float | None, sign: int = 1) -> float | None:
+    return None if amount is None else max(sign * amount, 0.0)
 
 
 def plan_document(plan: Plan) -> Document:
@@ -114,6 +118,7 @@ def _offer(one: Ranked) -> Document:
         "price_per_hour": str(offer.price_per_hour),
         "currency": offer.currency,
         "observed_on": offer.observed_on.isoformat(),
+        "observed_precision": offer.observed_precision.value,
         "source": offer.source,
         "server": _server(offer.server),
         **prediction_document(prediction),
@@ -130,7 +135,9 @@ def _offer(one: Ranked) -> Document:
 
 
 def _money(amount: Decimal) -> str:
-    return str(amount.quantize(_CENTS))
+    """To the cent, and never less than three digits that say something: small jobs cost less than a cent."""
+    places = 2 if not amount else max(2, _DIGITS - 1 - amount.adjusted())
+    return format(amount.quantize(Decimal(1).scaleb(-places)), "f")
 
 
 def _server(server: ServerSpec) -> Document:
@@ -159,9 +166,10 @@ def _bottleneck(first: Ranked | None) -> Document:
 
 
 def _verdict(advice: Advice) -> Document:
-    table = [_comparison(one) for one in advice.comparisons]
+    table = [comparison_document(one) for one in advice.comparisons]
+    notes = [note_document(note) for note in advice.verdict_notes]
     if advice.verdict is None:
-        return {"outcome": "unknown", "code": "verdict_no_pair", "params": {}, "comparisons": table}
+        return {"outcome": "unknown", **notes[0], "notes": [], "comparisons": table}
     one = advice.verdict
     market = one.market
     params = {
@@ -171,53 +179,14 @@ def _verdict(advice: Advice) -> Document:
         "low_percent": _percent(one.low),
         "high_percent": _percent(one.high),
         "market_percent": None if market is None else _percent(market.premium),
+        "seen": None if market is None else market.seen,
     }
-    return {**_comparison(one), "code": one.code.value, "params": params, "comparisons": table}
+    shown = {"code": one.code.value, "params": params, "notes": notes, "comparisons": table}
+    return {**comparison_document(one), **shown}
 
 
 def _percent(share: float) -> int:
     return round(100 * share)
-
-
-def _comparison(one: Comparison) -> Document:
-    return {
-        "outcome": one.outcome,
-        "family": one.family,
-        "gpus": one.gpus,
-        "break_even_premium": one.break_even,
-        "break_even_low": one.low,
-        "break_even_high": one.high,
-        "speedup_shares": dict(one.shares),
-        "market": None if one.market is None else _market(one.market),
-        "nvlink": _side(one.nvlink, one.nvlink_system[0].name, one.nvlink_system[1].topology.value),
-        "pcie": _side(one.pcie, one.pcie_system[0].name, one.pcie_system[1].topology.value),
-    }
-
-
-def _side(prediction: Prediction, name: str, topology: str) -> Document:
-    return {
-        "accelerator": prediction.accelerator_key,
-        "accelerator_name": name,
-        "topology": topology,
-        "plan": plan_document(prediction.plan),
-        "step_s": prediction.step_s,
-        "low_s": prediction.low_s,
-        "high_s": prediction.high_s,
-    }
-
-
-def _market(market: MarketPremium) -> Document:
-    return {
-        "premium": market.premium,
-        "basis": market.basis,
-        "pricing_model": market.pricing_model.value,
-        "nvlink_offers": market.nvlink_offers,
-        "pcie_offers": market.pcie_offers,
-        "groups": market.groups,
-        "first_date": market.first_date.isoformat(),
-        "last_date": market.last_date.isoformat(),
-        "sources": list(market.sources),
-    }
 
 
 def _curve(one: Curve) -> Document:

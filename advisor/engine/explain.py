@@ -12,6 +12,7 @@ class EngineCode(StrEnum):
 
     ACCELERATOR_UNKNOWN = "accelerator_unknown"
     ACCELERATOR_NOT_MEASURED = "accelerator_not_measured"
+    CAPTURED_FAMILY_NOT_COMPARED = "captured_family_not_compared"
     CAPTURE_NOT_DATA_PARALLEL = "capture_not_data_parallel"
     CAPTURE_WITHOUT_WORK = "capture_without_work"
     COLLECTIVE_BYTES_ESTIMATED = "collective_bytes_estimated"
@@ -19,19 +20,28 @@ class EngineCode(StrEnum):
     DTYPE_FALLBACK = "dtype_fallback"
     FABRIC_ASSUMED = "fabric_assumed"
     FABRIC_UNKNOWN = "fabric_unknown"
+    FIRST_OFFERS_USE_ONE_GPU = "first_offers_use_one_gpu"
     GRADIENT_SIZE_UNKNOWN = "gradient_size_unknown"
     GROUPS_ASSUMED = "groups_assumed"
+    MARKET_OF_ONE_GPU = "market_of_one_gpu"
+    MARKET_OF_OTHER_PROVIDERS = "market_of_other_providers"
+    MARKET_OF_OTHER_REGIONS = "market_of_other_regions"
+    MEMORY_DIFFERS = "memory_differs"
     MEMORY_TIGHT = "memory_tight"
     MEMORY_UNKNOWN = "memory_unknown"
     NO_CLEAR_WINNER = "no_clear_winner"
     NO_LEGAL_PLAN = "no_legal_plan"
     NO_OFFERS = "no_offers"
     NO_RATE_FOR_PRECISION = "no_rate_for_precision"
+    NOT_DIVIDED = "not_divided"
     NOTHING_FITS = "nothing_fits"
     OFFERS_DO_NOT_FIT = "offers_do_not_fit"
     OFFERS_IN_OTHER_CURRENCY = "offers_in_other_currency"
+    OFFERS_MEMORY_UNKNOWN = "offers_memory_unknown"
     OFFERS_TOO_OLD = "offers_too_old"
+    ONLY_LARGER_SERVERS = "only_larger_servers"
     PLAN_INVALID = "plan_invalid"
+    SERVERS_TOO_SMALL = "servers_too_small"
     STEPS_ASSUMED = "steps_assumed"
     TRANSFER_UNVERIFIED = "transfer_unverified"
     WEAK_SCALING = "weak_scaling"
@@ -42,18 +52,24 @@ class VerdictCode(StrEnum):
     """The one sentence that stands on top."""
 
     WORTH_IT = "verdict_worth_it"
+    WORTH_IT_ASSUMED = "verdict_worth_it_assumed"
     NOT_WORTH_IT = "verdict_not_worth_it"
     NO_CLEAR_WINNER = "verdict_no_clear_winner"
     NO_GAIN = "verdict_no_gain"
     NO_MARKET = "verdict_no_market"
     NO_PAIR = "verdict_no_pair"
+    NO_OFFERS = "verdict_no_offers"
+    NOTHING_FITS = "verdict_nothing_fits"
+    UNDIVIDED = "verdict_undivided"
+    CAPTURED_COUNT = "verdict_captured_count"
+    ONE_GPU_CAPTURED = "verdict_one_gpu_captured"
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
     """One reason: a code and what its sentence names."""
 
-    code: EngineCode
+    code: EngineCode | VerdictCode
     params: Mapping[str, Parameter] = field(default_factory=dict)
 
 

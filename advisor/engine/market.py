@@ -1,96 +1,173 @@
 """What the market asks for NVLink, from dated offers; never a constant.
 
-Prices are per GPU-hour, of one pricing model and currency. The cleanest evidence is one provider's price of both forms
-on one day for the same number of GPUs; what that does not give comes from wider groups, and ``basis`` says which.
+Prices are per GPU-hour, of one pricing model and currency. Best are servers that have the link and the number of GPUs
+compared; where no provider sells both forms so, the prices of one GPU of each form stand in, since a form's price does
+not depend much on how many are rented together. One provider counts once, with its newest day on which it has both.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from statistics import median
 
-from catalog.specs import OfferSpec, PricingModel, TopologyClass
+from advisor.engine.prediction import System
+from catalog.specs import DatePrecision, OfferSpec, PricingModel, TopologyClass
+
+LEAST_PROVIDERS = 3
+"""Providers on each side that a ratio of medians over different providers needs: of fewer it compares providers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketPremium:
     """Price per GPU-hour of NVLink offers over PCIe offers, less one.
 
-    ``basis``: ``same_provider_date_and_size`` or ``same_provider_and_date`` (median of the ratios of such groups), or
-    ``market_medians`` (ratio of the medians).
+    ``basis``: ``same_provider_region_and_date`` or ``same_provider_and_date`` (median over providers of the ratios of
+    such groups), or ``market_medians`` (ratio of the medians over all providers). ``server_gpus``: GPUs of the servers
+    whose prices these are: the number compared, or 1.
     """
 
     premium: float
     basis: str
     pricing_model: PricingModel
+    server_gpus: int
     nvlink_offers: int
     pcie_offers: int
-    groups: int
-    first_date: date
-    last_date: date
+    providers: tuple[str, ...]
+    first: OfferSpec
+    last: OfferSpec
     sources: tuple[str, ...]
 
-
-def _provider_date_size(offer: OfferSpec) -> Hashable:
-    return offer.server.provider, offer.observed_on, offer.server.gpu_count
-
-
-def _provider_date(offer: OfferSpec) -> Hashable:
-    return offer.server.provider, offer.observed_on
+    @property
+    def seen(self) -> str:
+        """The newest date of the offers used, as exact as it is known: ``2026-08-22`` or ``2026``."""
+        day = self.last.observed_on
+        return str(day.year) if self.last.observed_precision is DatePrecision.YEAR else day.isoformat()
 
 
-def _everything(_offer: OfferSpec) -> Hashable:
-    return ()
+Group = tuple[str, ...]
 
 
-_BASES: tuple[tuple[str, Callable[[OfferSpec], Hashable]], ...] = (
-    ("same_provider_date_and_size", _provider_date_size),
-    ("same_provider_and_date", _provider_date),
-    ("market_medians", _everything),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Basis:
+    """``key`` begins with the provider and ends with the date, where there is one."""
+
+    name: str
+    key: Callable[[OfferSpec], Group]
+
+
+def _provider_region_date(offer: OfferSpec) -> Group:
+    return offer.server.provider, offer.tenancy, offer.region, offer.observed_on.isoformat()
+
+
+def _provider_date(offer: OfferSpec) -> Group:
+    return offer.server.provider, offer.observed_on.isoformat()
+
+
+_LIKE_FOR_LIKE = (
+    _Basis(name="same_provider_region_and_date", key=_provider_region_date),
+    _Basis(name="same_provider_and_date", key=_provider_date),
 )
 
+Sides = tuple[list[OfferSpec], list[OfferSpec]]
 
-def market_premium(nvlink: Sequence[OfferSpec], pcie: Sequence[OfferSpec], currency: str) -> MarketPremium | None:
-    """From the best basis there is, on-demand prices first; None where no pricing model has both sides."""
+
+def market_premium(
+    offers: Iterable[OfferSpec], nvlink: System, pcie: System, gpus: int, currency: str
+) -> MarketPremium | None:
+    """From the best basis there is, on-demand prices first; None where nothing like can be compared."""
+    own = [one for one in offers if one.currency == currency]
     for model in PricingModel:
-        fast = [offer for offer in nvlink if offer.pricing_model is model and offer.currency == currency]
-        slow = [offer for offer in pcie if offer.pricing_model is model and offer.currency == currency]
-        for basis, key in _BASES:
-            found = _premium(fast, slow, model, basis, key)
-            if found is not None:
+        priced = [one for one in own if one.pricing_model is model]
+        sized = [(size, _sides(priced, nvlink, pcie, gpus, size)) for size in dict.fromkeys((gpus, 1))]
+        for size, sides in sized:
+            for basis in _LIKE_FOR_LIKE:
+                if (found := _like_for_like(sides, basis, size)) is not None:
+                    return found
+        for size, sides in sized:
+            if (found := _medians(sides, size)) is not None:
                 return found
     return None
 
 
-def _premium(
-    fast: Iterable[OfferSpec],
-    slow: Iterable[OfferSpec],
-    model: PricingModel,
-    basis: str,
-    key: Callable[[OfferSpec], Hashable],
-) -> MarketPremium | None:
-    fast_groups, slow_groups = _grouped(fast, key), _grouped(slow, key)
-    common = [group for group in fast_groups if group in slow_groups]
-    if not common:
-        return None
-    ratios = [_median_price(fast_groups[group]) / _median_price(slow_groups[group]) for group in common]
-    used = [offer for group in common for offer in (*fast_groups[group], *slow_groups[group])]
-    return MarketPremium(
-        premium=median(ratios) - 1,
-        basis=basis,
-        pricing_model=model,
-        nvlink_offers=sum(len(fast_groups[group]) for group in common),
-        pcie_offers=sum(len(slow_groups[group]) for group in common),
-        groups=len(common),
-        first_date=min(offer.observed_on for offer in used),
-        last_date=max(offer.observed_on for offer in used),
-        sources=tuple(sorted({offer.source for offer in used if offer.source})),
+def _sides(offers: Iterable[OfferSpec], nvlink: System, pcie: System, gpus: int, size: int) -> Sides:
+    """Offers of the two accelerators: with the link and the number compared, or of one GPU alone.
+
+    One GPU of an accelerator that is on both sides is the same thing at the same price: it says nothing of the link.
+    """
+    fast, slow = nvlink[0].key, pcie[0].key
+    if size < gpus and fast == slow:
+        return [], []
+    own = [one for one in offers if one.server.gpu_count == size]
+    return (
+        [one for one in own if one.server.accelerator.key == fast and _joined(one, size, nvlink=True)],
+        [one for one in own if one.server.accelerator.key == slow and _joined(one, size, nvlink=False)],
     )
 
 
-def _grouped(offers: Iterable[OfferSpec], key: Callable[[OfferSpec], Hashable]) -> dict[Hashable, list[OfferSpec]]:
-    groups: dict[Hashable, list[OfferSpec]] = defaultdict(list)
+def _joined(offer: OfferSpec, size: int, *, nvlink: bool) -> bool:
+    topology = offer.server.fabric.topology
+    if size == 1:
+        return topology is TopologyClass.SINGLE
+    return topology.is_nvlink if nvlink else topology.is_pcie
+
+
+def _like_for_like(sides: Sides, basis: _Basis, size: int) -> MarketPremium | None:
+    fast, slow = (_grouped(side, basis.key) for side in sides)
+    common = _newest([group for group in fast if group in slow])
+    if not common:
+        return None
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for group in common:
+        ratios[group[0]].append(_median_price(fast[group]) / _median_price(slow[group]))
+    premium = median(median(own) for own in ratios.values()) - 1
+    used = [one for group in common for one in fast[group]], [one for group in common for one in slow[group]]
+    return _found(premium, basis.name, used, size)
+
+
+def _newest(groups: Sequence[Group]) -> list[Group]:
+    """Of each provider the groups of its newest day: an older day is the same offer once more."""
+    last: dict[str, str] = {}
+    for group in groups:
+        last[group[0]] = max(last.get(group[0], ""), group[-1])
+    return [group for group in groups if group[-1] == last[group[0]]]
+
+
+def _medians(sides: Sides, size: int) -> MarketPremium | None:
+    """Each provider's newest day, then medians over the providers."""
+    used: Sides = (_of_newest_day(sides[0]), _of_newest_day(sides[1]))
+    prices = [[_median_price(own) for own in _grouped(side, _provider).values()] for side in used]
+    if min(len(own) for own in prices) < LEAST_PROVIDERS:
+        return None
+    return _found(median(prices[0]) / median(prices[1]) - 1, "market_medians", used, size)
+
+
+def _provider(offer: OfferSpec) -> Group:
+    return (offer.server.provider,)
+
+
+def _of_newest_day(offers: Iterable[OfferSpec]) -> list[OfferSpec]:
+    groups = _grouped(offers, _provider_date)
+    return [one for group in _newest(list(groups)) for one in groups[group]]
+
+
+def _found(premium: float, basis: str, used: Sides, size: int) -> MarketPremium:
+    both = sorted((*used[0], *used[1]), key=lambda one: (one.observed_on, one.key))
+    return MarketPremium(
+        premium=premium,
+        basis=basis,
+        pricing_model=both[0].pricing_model,
+        server_gpus=size,
+        nvlink_offers=len(used[0]),
+        pcie_offers=len(used[1]),
+        providers=tuple(sorted({one.server.provider for one in both})),
+        first=both[0],
+        last=both[-1],
+        sources=tuple(sorted({one.source for one in both if one.source})),
+    )
+
+
+def _grouped(offers: Iterable[OfferSpec], key: Callable[[OfferSpec], Group]) -> Mapping[Group, list[OfferSpec]]:
+    groups: dict[Group, list[OfferSpec]] = defaultdict(list)
     for offer in offers:
         groups[key(offer)].append(offer)
     return groups
@@ -100,14 +177,15 @@ def _median_price(offers: Iterable[OfferSpec]) -> float:
     return median(float(offer.price_per_gpu_hour) for offer in offers)
 
 
-def offers_of(offers: Iterable[OfferSpec], accelerator_key: str, *, nvlink: bool) -> list[OfferSpec]:
-    """Offers of this accelerator joined by NVLink (or by PCIe), and of one of it alone: the same part's price."""
-    return [
-        offer
-        for offer in offers
-        if offer.server.accelerator.key == accelerator_key and _counts(offer.server.fabric.topology, nvlink)
+def smallest_sold(offers: Iterable[OfferSpec], system: System, gpus: int) -> int | None:
+    """GPUs of the smallest server with this accelerator and kind of link that has at least ``gpus``.
+
+    All of them are paid. None where nothing is offered.
+    """
+    nvlink = system[1].topology.is_nvlink
+    sizes = [
+        one.server.gpu_count
+        for one in offers
+        if one.server.accelerator.key == system[0].key and _joined(one, gpus, nvlink=nvlink)
     ]
-
-
-def _counts(topology: TopologyClass, nvlink: bool) -> bool:
-    return topology is TopologyClass.SINGLE or (topology.is_nvlink if nvlink else topology.is_pcie)
+    return min((size for size in sizes if size >= gpus), default=None)

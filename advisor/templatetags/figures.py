@@ -51,6 +51,14 @@ def day(iso: str) -> date | None:
     return date.fromisoformat(iso) if iso else None
 
 
+@register.simple_tag
+def seen(iso: str | None, precision: str | None) -> str:
+    """A date no more exact than it is known; an answer that does not say how exact knows the day."""
+    if not iso:
+        return figures.unknown()
+    return iso[:4] if precision == "year" else iso
+
+
 @register.filter
 def tenth(share: float) -> float:
     """A sensitivity as the effect of a speed-up by 10 %."""

@@ -47,6 +47,35 @@ def test_verdict_stands_on_top_with_its_range_and_sources(browser: Client, study
     assert_sound(response.content.decode())
 
 
+def test_what_the_verdict_rests_on_stands_beside_it(browser: Client, study: Study) -> None:
+    text, verdict = text_of(browser.get(study.get_absolute_url())), study.result["verdict"]
+    told = [sentence(note["code"], note["params"]) for note in (*verdict["notes"], *verdict["pcie"]["notes"])]
+    assert verdict["pcie"]["link_assumed"]
+    assert "link assumed" in text
+    assert told
+    assert all(one in text for one in told)
+
+
+def test_first_offers_of_unknown_memory_are_warned_of_above_the_table(browser: Client, study: Study) -> None:
+    note = {"code": "offers_memory_unknown", "params": {"count": 7, "first": 10}}
+    study.result["notes"].insert(0, note)
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()))
+    assert text.index(sentence(**note)) < text.index("Ranked offers")
+    assert text.count(sentence(**note)) == 1
+
+
+def test_an_answer_from_before_prices_had_a_precision_is_still_shown(browser: Client, study: Study) -> None:
+    verdict = study.result["verdict"]
+    del verdict["params"]["seen"], verdict["notes"], verdict["market"]["last_precision"], verdict["pcie"]["notes"]
+    for offer in study.result["offers"]:
+        del offer["observed_precision"]
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()))
+    assert "newest price: unknown" in text
+    assert study.result["offers"][0]["observed_on"] in text
+
+
 def test_offers_stand_in_rank_order_with_money_time_range_date_and_source(browser: Client, study: Study) -> None:
     text = text_of(browser.get(study.get_absolute_url()))
     places = []
@@ -56,7 +85,8 @@ def test_offers_stand_in_rank_order_with_money_time_range_date_and_source(browse
         found = re.search(re.escape(name) + r"\b.{0,40}?" + re.escape(cost), text[max(places, default=0) :])
         assert found, name
         places.append(max(places, default=0) + found.end())
-        assert offer["observed_on"] in text
+        day = offer["observed_on"][:4] if offer["observed_precision"] == "year" else offer["observed_on"]
+        assert f"{day} source" in text
         assert figures.duration_range(offer["low_s"], offer["high_s"]) in text
         assert offer["source"] in text
 

@@ -14,6 +14,14 @@ from advisor.messages import SENTENCES, VERDICTS, sentence, verdict_sentence
 from tests.engine.machines import A100_SXM, TODAY, TRACED, TRAINING_SMALL, with_measured
 from tests.engine.test_advice import MARKET
 
+_UNJUDGED = {
+    VerdictCode.NO_PAIR,
+    VerdictCode.NO_OFFERS,
+    VerdictCode.NOTHING_FITS,
+    VerdictCode.UNDIVIDED,
+    VerdictCode.CAPTURED_COUNT,
+    VerdictCode.ONE_GPU_CAPTURED,
+}
 ENGINE = Path(__file__).resolve().parents[2] / "advisor" / "engine"
 
 
@@ -39,7 +47,9 @@ def test_every_code_is_used(code):
 )
 def test_notes_carry_what_their_sentences_name(job, accelerator):
     shown = document(advise(job, accelerator=accelerator, offers=MARKET, goal=Goal(as_of=TODAY)), limit=None)
-    notes = shown["notes"] + [note for one in shown["offers"] for note in one["notes"]]
+    sides = [shown["verdict"][side]["notes"] for side in ("nvlink", "pcie")]
+    notes = shown["notes"] + [note for one in (*shown["offers"], shown["verdict"]) for note in one["notes"]]
+    notes += [note for side in sides for note in side]
     assert notes
     for note in notes:
         assert "%(" not in sentence(note["code"], note["params"])
@@ -53,10 +63,22 @@ def test_the_sentence_on_top():
         "low_percent": 30,
         "high_percent": 55,
         "market_percent": 38,
+        "seen": "2026-08-22",
     }
     assert verdict_sentence(VerdictCode.NO_CLEAR_WINNER, params) == (
-        "For this job NVLink is worth up to +41% over PCIe (H100, 8 GPUs; range +30 to +55%); "
-        "today's market asks +38%. No clear winner."
+        "For this job NVLink is worth +41% over PCIe (80% range +30% to +55%; H100, 8 GPUs); "
+        "the market asked +38% (newest price: 2026-08-22). No clear winner."
     )
     for code in VerdictCode:
         assert "%(" not in verdict_sentence(code, params)
+
+
+@pytest.mark.parametrize("code", [code for code in VerdictCode if code not in _UNJUDGED])
+def test_every_verdict_gives_its_range(code):
+    assert "80%% range %(low_percent)+d%% to %(high_percent)+d%%" in str(VERDICTS[code])
+
+
+@pytest.mark.parametrize("code", [code for code in VerdictCode if code not in {*_UNJUDGED, VerdictCode.NO_MARKET}])
+def test_no_verdict_calls_old_prices_those_of_today(code):
+    assert "today" not in str(VERDICTS[code])
+    assert "newest price: %(seen)s" in str(VERDICTS[code])
