@@ -1,7 +1,6 @@
 """Reading the catalog as specs; each function says how many queries it makes, whatever the catalog's size."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import date
 from functools import cache
 
@@ -21,32 +20,6 @@ from catalog.specs import (
     ServerSpec,
     TopologyClass,
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerChoice:
-    """Which servers are wanted; an empty collection or None leaves that side open."""
-
-    accelerators: Collection[str] = ()
-    providers: Collection[str] = ()
-    topologies: Collection[TopologyClass] = ()
-    deployments: Collection[str] = ()
-    min_gpus: int | None = None
-    max_gpus: int | None = None
-
-    def query(self, prefix: str = "") -> Q:
-        wanted = {
-            "accelerator__key__in": list(self.accelerators),
-            "provider__key__in": list(self.providers),
-            "fabric__topology__in": [str(topology) for topology in self.topologies],
-            "deployment__in": list(self.deployments),
-            "gpu_count__gte": self.min_gpus,
-            "gpu_count__lte": self.max_gpus,
-        }
-        return Q(**{prefix + name: value for name, value in wanted.items() if value})
-
-
-ANY_SERVER = ServerChoice()
 
 
 def current_revision() -> int:
@@ -69,37 +42,19 @@ def accelerator_by_device_name(name: str) -> AcceleratorSpec | None:
     return _accelerator(row) if row else None
 
 
-def server_specs(choice: ServerChoice = ANY_SERVER) -> tuple[ServerSpec, ...]:
-    """Servers in order of their keys. One query."""
-    return tuple(_servers(choice.query()).values())
-
-
 def server_spec(key: str) -> ServerSpec | None:
     """The server with the key ``provider/sku``; None where there is none. One query."""
     provider, _, sku = key.partition("/")
     return next(iter(_servers(Q(provider__key=provider, sku=sku)).values()), None)
 
 
-def offer_specs(
-    *,
-    on: date,
-    servers: ServerChoice = ANY_SERVER,
-    regions: Collection[str] = (),
-    pricing_models: Collection[PricingModel] = (),
-    currency: str | None = None,
-) -> tuple[OfferSpec, ...]:
+def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     """Live offers as they stood on a day: for each server, region, tenancy, way of paying and currency the newest.
 
     An offer of which only the year is known counts from that year's first day. Two queries.
     """
-    specs = _servers(servers.query())
-    found = Offer.objects.filter(servers.query("server__"), status=OfferStatus.LIVE, observed_on__lte=on)
-    if regions:
-        found = found.filter(region__in=list(regions))
-    if pricing_models:
-        found = found.filter(pricing_model__in=[str(model) for model in pricing_models])
-    if currency:
-        found = found.filter(currency=currency)
+    specs = _servers(Q())
+    found = Offer.objects.filter(status=OfferStatus.LIVE, observed_on__lte=on)
     columns = ("server_id", "region", "tenancy", "pricing_model", "currency")
     rest = ("key", "price_per_hour", "observed_on", "observed_precision", "source", "source_licence")
     newest = {row[:5]: row for row in found.order_by("observed_on", "key").values_list(*columns, *rest)}

@@ -7,20 +7,16 @@ import pytest
 
 from catalog import selectors
 from catalog.models import CatalogRevision, Fabric, Offer, Server
-from catalog.selectors import ServerChoice
-from catalog.specs import Confidence, DatePrecision, PricingModel, TopologyClass
+from catalog.specs import Confidence, DatePrecision, TopologyClass
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped")]
 
 TODAY = date(2026, 11, 30)
 
 
-@pytest.mark.parametrize("choice", [selectors.ANY_SERVER, ServerChoice(providers=["hyperstack"])])
-def test_query_counts_do_not_depend_on_size(choice, django_assert_num_queries):
+def test_query_counts_do_not_depend_on_size(django_assert_num_queries):
     with django_assert_num_queries(2):
-        selectors.offer_specs(on=TODAY, servers=choice)
-    with django_assert_num_queries(1):
-        selectors.server_specs(choice)
+        selectors.offer_specs(on=TODAY)
     with django_assert_num_queries(1):
         selectors.accelerator_specs()
     with django_assert_num_queries(1):
@@ -98,28 +94,19 @@ def test_offers_are_whole_server_prices_of_live_rows_in_a_fixed_order():
     assert (p4d.currency, p4d.observed_on, p4d.source_licence) == ("USD", date(2026, 7, 20), "Apache-2.0")
 
 
+def prices(*, on: date) -> list[Decimal]:
+    offers = selectors.offer_specs(on=on)
+    return [o.price_per_hour for o in offers if o.server.sku == "p4d.24xlarge" and o.region == "us-east-1"]
+
+
 def test_the_newest_price_counts_and_the_day_asked_for_is_a_limit():
     offer = Offer.objects.get(server__sku="p4d.24xlarge", region="us-east-1", status="live")
     seen = offer.observed_on
     offer.pk, offer.key, offer.price_per_hour, offer.observed_on = None, "", Decimal(20), seen + timedelta(days=9)
     offer.save()
-    only = ServerChoice(providers=["aws"])
-    later = selectors.offer_specs(on=TODAY, servers=only, regions=["us-east-1"])
-    earlier = selectors.offer_specs(on=seen, servers=only, regions=["us-east-1"])
-    assert [o.price_per_hour for o in later if o.server.sku == "p4d.24xlarge"] == [Decimal(20)]
-    assert [o.price_per_hour for o in earlier if o.server.sku == "p4d.24xlarge"] == [Decimal("21.9576")]
-    assert selectors.offer_specs(on=date(2025, 12, 31), servers=only) == ()
-
-
-def test_filters_narrow_the_offers():
-    choice = ServerChoice(
-        topologies=[TopologyClass.NVSWITCH_FULL], accelerators=["h100-sxm5-80"], min_gpus=8, max_gpus=8
-    )
-    offers = selectors.offer_specs(on=TODAY, servers=choice, pricing_models=[PricingModel.SPOT], currency="USD")
-    assert offers
-    assert {o.server.fabric.topology for o in offers} == {TopologyClass.NVSWITCH_FULL}
-    assert {(o.server.gpu_count, o.server.accelerator.key) for o in offers} == {(8, "h100-sxm5-80")}
-    assert {(o.pricing_model, o.currency) for o in offers} == {(PricingModel.SPOT, "USD")}
+    assert prices(on=TODAY) == [Decimal(20)]
+    assert prices(on=seen) == [Decimal("21.9576")]
+    assert selectors.offer_specs(on=date(2025, 12, 31)) == ()
 
 
 @pytest.mark.parametrize(
