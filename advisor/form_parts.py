@@ -13,6 +13,7 @@ from advisor.engine.cost import Goal, Objective
 from advisor.engine.plans import GPU_COUNTS
 from advisor.fields import Amount, WholeNumber
 from catalog.specs import PricingModel
+from profiling.services import visible
 from profiling.workload import ModelShape
 
 BILLION = 1e9
@@ -82,7 +83,7 @@ class GoalForm(forms.Form):
 
     def clean_title(self) -> str:
         """Without control and direction characters."""
-        return "".join(c for c in self.cleaned_data["title"] if c.isprintable()).strip()
+        return visible(self.cleaned_data["title"])
 
     def goal(self) -> Goal:
         data = self.cleaned_data

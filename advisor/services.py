@@ -34,7 +34,7 @@ def create_described_study(
     Raises EngineRefusal when nothing can be predicted from the workload.
     """
     inputs = {"workload": workload_to_json(workload), "goal": goal_to_json(goal)}
-    study = Study(pk=study_id or uuid.uuid4(), owner=owner, title=title, inputs=inputs)
+    study = Study(pk=_key(study_id, owner), owner=owner, title=title, inputs=inputs)
     _give(study, answers.described(workload=workload, goal=goal))
     try:
         with transaction.atomic():
@@ -59,7 +59,7 @@ def create_capture_study(
     Raises Refusal when the files cannot be taken; then nothing is kept.
     """
     inputs = {"hints": hints_to_json(hints), "goal": goal_to_json(goal)}
-    study = Study(pk=study_id or uuid.uuid4(), owner=owner, title=title, inputs=inputs, is_sample=is_sample)
+    study = Study(pk=_key(study_id, owner), owner=owner, title=title, inputs=inputs, is_sample=is_sample)
     try:
         with kept_files(files) as kept, transaction.atomic():
             study.inputs["files"] = [row.sha256 for row in kept]
@@ -118,6 +118,11 @@ def _give(study: Study, answer: answers.Answer) -> None:
     study.catalog_revision = answer["catalog_revision"]
 
 
+def _key(study_id: uuid.UUID | None, owner: str) -> uuid.UUID:
+    """The primary key: the same for the same question of one owner, never that of another owner's study."""
+    return uuid.uuid4() if study_id is None else uuid.uuid5(study_id, owner)
+
+
 def _asked_before(study: Study) -> Study:
-    """The study that already has this id, for its owner alone."""
+    """The study that a first click has already made."""
     return Study.objects.get(pk=study.pk, owner=study.owner)

@@ -7,6 +7,7 @@ import hashlib
 import secrets
 import tempfile
 from pathlib import Path
+from urllib.parse import quote
 
 import environ
 from csp.constants import NONE, SELF
@@ -15,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
-VAR_DIR = Path(env.str("ADVISOR_VAR_DIR", str(BASE_DIR / "var")))
+VAR_DIR = Path(env.str("ADVISOR_VAR_DIR", str(BASE_DIR / "var"))).resolve()
 VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
@@ -74,7 +75,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "advisor.middleware.RequireContentLength",
+    "advisor.middleware.BoundedBody",
+    "advisor.middleware.PrintableAddress",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -108,7 +110,8 @@ CRISPY_TEMPLATE_PACK = "bootstrap5"
 # Data ---------------------------------------------------------------------------------------------------------------
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'advisor.sqlite3'}")}
+SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": VAR_DIR / "advisor.sqlite3"}
+DATABASES = {"default": env.db_url("DATABASE_URL") if env.str("DATABASE_URL", "") else SQLITE}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
@@ -130,6 +133,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = 1000  # above UPLOAD_MAX_FILES, whose check answe
 
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", default=2 * 1024**3)
 UPLOAD_MAX_FILES = 64
+UPLOAD_MAX_SECONDS = 3600
+"""What an upload may take; after that its file is taken for lost."""
 TRACE_MAX_UNPACKED_BYTES = env.int("TRACE_MAX_UNPACKED_BYTES", default=16 * 1024**3)
 TRACE_MAX_RATIO = env.int("TRACE_MAX_RATIO", default=200)
 TRACE_MAX_SECONDS = env.int("TRACE_MAX_SECONDS", default=600)
@@ -139,7 +144,7 @@ TRACE_MAX_SECONDS = env.int("TRACE_MAX_SECONDS", default=600)
 
 def _embedded_socket() -> Path:
     """Where `serve` lets its own broker listen; a Unix socket path holds about 100 characters."""
-    path = VAR_DIR.resolve() / "broker.sock"
+    path = VAR_DIR / "broker.sock"
     if len(str(path)) < 100:
         return path
     name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
@@ -148,7 +153,7 @@ def _embedded_socket() -> Path:
 
 REDIS_URL = env.str("REDIS_URL", default="")
 EMBEDDED_BROKER_SOCKET = None if REDIS_URL else _embedded_socket()
-_redis_url = REDIS_URL or f"unix://{EMBEDDED_BROKER_SOCKET}"
+_redis_url = REDIS_URL or f"unix://{quote(str(EMBEDDED_BROKER_SOCKET))}"
 
 CACHES = {
     "default": {

@@ -43,6 +43,7 @@ def studies(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_description(request: HttpRequest) -> HttpResponse:
+    owner = page_owner(request)  # also when the form is only shown: two quick clicks then have one owner
     if request.method != "POST":
         form = DescriptionForm(initial=example_values(request.GET.get("example", "")))
         return _description(request, form)
@@ -50,7 +51,7 @@ def new_description(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _description(request, form, status=422)
     created = services.create_described_study(
-        owner=page_owner(request),
+        owner=owner,
         title=form.study_title(),
         workload=form.workload(),
         goal=form.goal(),
@@ -61,6 +62,7 @@ def new_description(request: HttpRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_capture(request: HttpRequest) -> HttpResponse:
+    owner = page_owner(request)
     if request.method != "POST":
         return _capture(request, CaptureForm())
     form = CaptureForm(request.POST, request.FILES)
@@ -68,7 +70,7 @@ def new_capture(request: HttpRequest) -> HttpResponse:
         return _capture(request, form, status=422)
     try:
         created = services.create_capture_study(
-            owner=page_owner(request),
+            owner=owner,
             title=form.study_title(),
             files=form.cleaned_data["files"],
             hints=form.hints(),
@@ -100,9 +102,9 @@ def study(request: HttpRequest, pk: UUID) -> HttpResponse:
 def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
     """The fragment that the waiting page polls; a finished run makes the browser load the page again."""
     found = _study_or_404(request, pk)
-    shown = Progress.of(found.run)
-    if shown.is_final:
+    if found.run is None or found.run.is_final:
         return HttpResponse(headers={"HX-Refresh": "true"})
+    shown = Progress.of(found.run)
     context = {"study": found, "progress": shown, "seen": request.GET.get("seen", "")}
     return render(request, "advisor/progress.html", context)
 
@@ -110,7 +112,7 @@ def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_safe
 def chart(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     found = _study_or_404(request, pk)
-    if found.result is None or name not in charts.NAMES:
+    if found.result is None or not found.result["offers"] or name not in charts.NAMES:
         raise Http404
     drawn = charts.cached(found, name)
     headers = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie, Accept-Language"}

@@ -123,12 +123,19 @@ def execute(
 ) -> None:
     """Do the steps in order, then save. Ends the run in a final state whatever happens, short of losing the process."""
     try:
+        _work(claimed, steps, context, save)
+    except LeaseLost:
+        log.warning("run %s: lost to another worker or deleted, result thrown away", claimed.run_id)
+
+
+def _work(claimed: Claim, steps: Sequence[Step[Context]], context: Context, save: Callable[[Context], None]) -> None:
+    try:
         for step in steps:
             claimed.begin(step.name)
             step.work(context, claimed)
         claimed.finish(lambda: save(context))
     except LeaseLost:
-        log.warning("run %s: lease lost, result thrown away", claimed.run_id)
+        raise
     except Refusal as refusal:
         claimed.fail(code=refusal.code, params=dict(refusal.params))
     except SoftTimeLimitExceeded:
@@ -136,8 +143,8 @@ def execute(
     except MemoryError:
         claimed.fail(code="memory_limit")
     except Exception:
-        log.exception("run %s failed", claimed.run_id)
         claimed.fail(code="internal_error", detail=traceback.format_exc(), is_bug=True)
+        log.exception("run %s failed", claimed.run_id)
 
 
 def sweep() -> int:

@@ -2,8 +2,10 @@
 
 import hashlib
 import unicodedata
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
@@ -16,6 +18,7 @@ from profiling.models import Run, RunStatus, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
 
 MAX_NAME = 120
+FOLDER = "traces"
 
 
 def check_capture(files: Sequence[UploadedFile]) -> None:
@@ -66,15 +69,44 @@ def delete_read_captures() -> int:
     ended = TraceFile.objects.filter(trace__run__status__in=[RunStatus.DONE, RunStatus.FAILED]).exclude(file="")
     rows = list(ended)
     for row in rows:
-        row.file.delete(save=True)
+        TraceFile.objects.filter(pk=row.pk).update(file="")
+        default_storage.delete(row.file.name)
     return len(rows)
+
+
+def delete_lost_files(*, now: datetime) -> int:
+    """Delete files that a killed web process left behind: old enough, and no row names them. Returns how many."""
+    oldest = now - timedelta(seconds=settings.UPLOAD_MAX_SECONDS)
+    incoming = [path for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir() if _changed(path) < oldest]
+    for path in incoming:
+        path.unlink(missing_ok=True)
+    stored = _stored_names()
+    lost = set(stored) - set(TraceFile.objects.exclude(file="").values_list("file", flat=True))
+    old = [name for name in lost if default_storage.get_modified_time(name) < oldest]
+    for name in old:
+        default_storage.delete(name)
+    return len(incoming) + len(old)
 
 
 def display_name(name: str) -> str:
     """A file name fit to be shown: last part of the path, without control and direction characters, bounded."""
-    last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    shown = "".join(c for c in last if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co"))
-    return shown[:MAX_NAME] or "capture"
+    return visible(name.replace("\\", "/").rsplit("/", 1)[-1])[:MAX_NAME] or "capture"
+
+
+def visible(text: str) -> str:
+    """The text without characters that cannot be seen: controls, direction marks, surrogates."""
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")).strip()
+
+
+def _stored_names() -> list[str]:
+    try:
+        return [f"{FOLDER}/{name}" for name in default_storage.listdir(FOLDER)[1]]
+    except FileNotFoundError:
+        return []
+
+
+def _changed(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
 
 
 def _keep(file: UploadedFile) -> TraceFile:
@@ -82,7 +114,7 @@ def _keep(file: UploadedFile) -> TraceFile:
     for chunk in file.chunks():
         digest.update(chunk)
     file.seek(0)
-    name = default_storage.save("traces/capture", file)
+    name = default_storage.save(f"{FOLDER}/{uuid.uuid4().hex}", file)
     return TraceFile(
         file=name, name=display_name(file.name or ""), size_bytes=file.size or 0, sha256=digest.hexdigest()
     )

@@ -14,7 +14,7 @@ from tests.servers import postgres_server
 
 PYTHON = sys.executable
 TOOLS = Path(PYTHON).parent
-ON_POSTGRES = ["tests/advisor", "tests/catalog", "tests/services"]
+ON_POSTGRES = ["tests/advisor", "tests/catalog", "tests/profiling/test_runs.py"]
 
 
 def main() -> int:

@@ -8,10 +8,12 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
+from advisor.answers import catalog_accelerator
 from advisor.engine.cost import Goal, Objective
 from advisor.engine.plans import GPU_COUNTS
 from advisor.hints import CaptureHints
 from catalog.specs import PricingModel
+from profiling.services import visible
 from profiling.workload import Mode
 from profiling.workload_json import PRECISIONS
 
@@ -45,6 +47,9 @@ class GoalSerializer(StrictSerializer):
         help_text="Which kinds of price count; default: on demand.",
     )
 
+    def validate_title(self, title: str) -> str:
+        return visible(title)
+
     def goal(self) -> Goal:
         """The validated goal, asked today."""
         data = self.validated_data
@@ -76,6 +81,13 @@ class CaptureStudySerializer(GoalSerializer):
     accelerator = serializers.SlugField(
         max_length=40, required=False, help_text="Catalog key of what the capture ran on, when it does not say."
     )
+
+    def validate_accelerator(self, key: str) -> str:
+        if catalog_accelerator(key, None) is None:
+            raise serializers.ValidationError(
+                _("The catalog has no accelerator %(key)s.") % {"key": key}, code="invalid_choice"
+            )
+        return key
 
     def hints(self) -> CaptureHints:
         data = self.validated_data

@@ -5,9 +5,10 @@ from uuid import UUID
 
 from django.http import Http404
 from django.utils.datastructures import MultiValueDict
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
-from rest_framework.pagination import CursorPagination
+from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,6 +16,7 @@ from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
 from advisor import selectors, services
+from advisor.api.pagination import NewestFirst
 from advisor.api.parsers import BoundedJSONParser
 from advisor.api.problems import PayloadTooLarge, Unprocessable
 from advisor.api.serializers import (
@@ -36,11 +38,6 @@ from profiling.workload_json import WorkloadError, workload_from_json
 from profiling.workload_messages import workload_sentence
 
 
-class StudyPages(CursorPagination):
-    page_size = 50
-    ordering = ("-created_at", "pk")
-
-
 class StudiesView(APIView):
     """Ask a question, or list the questions that this key has asked."""
 
@@ -48,7 +45,10 @@ class StudiesView(APIView):
 
     @extend_schema(operation_id="studies_list", responses=StudyLineSerializer(many=True), tags=["studies"])
     def get(self, request: Request) -> Response:
-        pages = StudyPages()
+        pages = NewestFirst()
+        unknown = sorted(set(request.query_params) - {pages.cursor_query_param, pages.page_size_query_param})
+        if unknown:
+            raise ValidationError({name: [_("There is no filter of this name.")] for name in unknown})
         page = pages.paginate_queryset(selectors.studies_of(api_owner(request)), request, view=self)
         return pages.get_paginated_response([_line(study, request) for study in page])
 

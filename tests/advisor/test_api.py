@@ -193,10 +193,11 @@ def test_a_wrong_value_is_pointed_at(
         (b"[]", "object"),
         (b'{"title": NaN}', "JSON"),
         (b'{"a": ' * 40 + b"1" + b"}" * 40, "nested"),
-        (b"[" * 100_000, "JSON"),
+        (b"[" * 100_000, "nested"),
         (b'{"title": "\\u0000"}', "U+0000"),
         (b'{"title": "\\ud800"}', "JSON"),
     ],
+    ids=["cut", "list", "nan", "deep", "brackets", "nul", "surrogate"],
 )
 def test_a_body_that_cannot_be_read_is_refused(client: Client, key: dict[str, str], body: bytes, detail: str) -> None:
     response = client.post(STUDIES, body, content_type="application/json", headers=key)
@@ -250,6 +251,73 @@ def test_deleting_forgets_everything(client: Client, key: dict[str, str], tmp_pa
 @pytest.mark.parametrize("path", ["/api/v1/nothing/", "/api/v1/servers/aws/none/"])
 def test_an_unknown_address_is_a_problem_document(client: Client, key: dict[str, str], path: str) -> None:
     assert_problem(client.get(path, headers=key), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ("cursor=cD1hYmM=", "#/cursor"),
+        ("cursor=%21", "#/cursor"),
+        ("page_size=abc", "#/page_size"),
+        ("page_size=0", "#/page_size"),
+        ("page_size=501", "#/page_size"),
+        ("foo=1", "#/foo"),
+    ],
+)
+@pytest.mark.parametrize("path", [STUDIES, "/api/v1/accelerators/", "/api/v1/offers/"])
+def test_a_page_that_cannot_be_is_refused(
+    client: Client, key: dict[str, str], path: str, query: str, pointer: str
+) -> None:
+    problem = assert_problem(client.get(f"{path}?{query}", headers=key), 400, "invalid")
+
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("order", ["price_per_hour", "observed_on", "gpu_count"])
+def test_a_cursor_of_another_order_is_refused(
+    client: Client, key: dict[str, str], shipped_catalog: None, order: str
+) -> None:
+    response = client.get(f"/api/v1/offers/?ordering={order}&cursor=cD1hYmM=", headers=key)
+
+    assert_problem(response, 400, "invalid")
+
+
+def test_control_characters_in_addresses_and_cookies_are_refused(client: Client, key: dict[str, str]) -> None:
+    assert_problem(client.get("/api/v1/servers/aws/%00/", headers=key), 404, "not_found")
+    client.cookies["sessionid"] = "a\x00b"
+    assert client.get("/studies/").status_code == 400
+
+
+def test_an_announced_body_over_the_limit_is_refused_unread(client: Client, key: dict[str, str]) -> None:
+    huge = {**key, "Content-Length": str(50 * 1024**3)}
+
+    assert_problem(
+        client.post(STUDIES, b"", content_type="multipart/form-data; boundary=x", headers=huge), 413, "body_too_large"
+    )
+
+
+def test_an_accelerator_that_the_catalog_lacks_is_refused(
+    client: Client, key: dict[str, str], shipped_catalog: None, tmp_path: Path
+) -> None:
+    problem = assert_problem(upload(client, key, capture(tmp_path), accelerator="nope"), 422, "invalid")
+
+    assert problem["errors"][0]["pointer"] == "#/accelerator"
+    assert nothing_is_stored()
+
+
+def test_titles_are_shown_without_what_cannot_be_seen(
+    client: Client, key: dict[str, str], shipped_catalog: None
+) -> None:
+    study = post(client, key, {"workload": workload(), "title": "a\u202eb\u0007c"}).json()
+
+    assert study["title"] == "abc"
+
+
+@pytest.mark.parametrize("charset", ["klingon", "bz2_codec", "utf-16"])
+def test_other_character_sets_are_refused(client: Client, key: dict[str, str], charset: str) -> None:
+    response = client.generic("POST", STUDIES, b"{}", f"application/json; charset={charset}", headers=key)
+
+    assert_problem(response, 415, "media_type")
 
 
 def test_a_method_that_is_not_served_is_refused(client: Client, key: dict[str, str]) -> None:

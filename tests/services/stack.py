@@ -94,7 +94,7 @@ def running(database: str) -> Iterator[Stack]:
     with contextlib.ExitStack() as servers:
         environment = {
             **os.environ,
-            "ADVISOR_VAR_DIR": tempfile.mkdtemp(prefix="advisor-stack-"),
+            "ADVISOR_VAR_DIR": servers.enter_context(tempfile.TemporaryDirectory(prefix="advisor-stack-")),
             "REDIS_URL": servers.enter_context(redis_server()),
             "RUN_LEASE_S": "3",
             "RUN_SWEEP_S": "1",

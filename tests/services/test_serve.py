@@ -24,7 +24,8 @@ COMMAND = [sys.executable, "manage.py", "serve"]
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    return {**own, "ADVISOR_VAR_DIR": str(tmp_path / "var")}
+    # a name with every character that means something in a URL
+    return {**own, "ADVISOR_VAR_DIR": str(tmp_path / "c++ a%41#b?")}
 
 
 @pytest.fixture
@@ -105,3 +106,13 @@ def test_one_command_serves_and_stops_and_serves_again(
     assert password not in greeting(again)
     assert sample_answer(port) == answer
     assert stop(again) == 0
+
+
+def test_killing_it_leaves_nothing_running(served: subprocess.Popen[str]) -> None:
+    greeting(served)
+    processes = psutil.Process(served.pid).children(recursive=True)
+
+    served.kill()
+    served.wait()
+
+    until(lambda: not any(is_alive(process) for process in processes), "processes outlived the command")

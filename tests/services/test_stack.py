@@ -98,10 +98,14 @@ def test_a_worker_that_lost_its_lease_cannot_write(stack: Stack, tmp_path: Path)
     try:
         stack.start_worker()
         answered = stack.wait_until(study["id"], *FINAL)
+        stack.kill("worker")
     finally:
         os.killpg(sleeper.pid, signal.SIGCONT)
-        stack.processes["sleeper"] = sleeper
+        stack.processes["worker"] = sleeper
 
+    # the sleeper is the only worker now: when it answers another study, it is done with the one that it lost
+    _, another = stack.upload(long_capture(tmp_path / "next.json.gz", steps=3))
+    assert stack.wait_until(another["id"], *FINAL)["state"] == "done"
     until(lambda: files_left(stack) == [], "the capture is still there")
     assert answered["state"] == "done"
     assert stack.study(study["id"]) == answered

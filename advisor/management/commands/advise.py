@@ -2,17 +2,19 @@
 
 import json
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from django.core.management import BaseCommand, CommandParser
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from advisor import answers
 from advisor.engine.cost import Goal, Objective
 from advisor.hints import CaptureHints
-from advisor.management.refusals import bad_input_ends, read_workload
+from advisor.management.refusals import BadInput, bad_input_ends, read_workload
 from advisor.pipeline import limits
 from advisor.wording import worded
 from catalog.specs import PricingModel
@@ -61,6 +63,8 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
     )
     if options["workload"]:
         return answers.described(workload=read_workload(options["workload"]), goal=goal, limit=options["limit"])
+    if options["accelerator"] and answers.catalog_accelerator(options["accelerator"], None) is None:
+        raise BadInput(_("The catalog has no accelerator %(key)s.") % {"key": options["accelerator"]})
     hints = CaptureHints(
         batch_per_step=options["batch"], parameters=options["parameters"], accelerator=options["accelerator"]
     )
@@ -73,17 +77,19 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < 1e18:
-        raise ValueError
+        raise ArgumentTypeError(f"{text} is not a number above 0")
     return value
 
 
 def _positive_int(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
+    if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9])):
+        raise ArgumentTypeError(f"{text} is not a whole number above 0")
+    return int(text)
 
 
 def _lines(answer: answers.Answer) -> Iterator[str]:

@@ -21,6 +21,7 @@ from django.core.management import BaseCommand, CommandError, CommandParser, cal
 from django.utils import timezone
 
 from advisor import broker
+from advisor.processes import spawn
 from advisor.sample import ensure_sample_study
 
 STOP_AFTER_S = 3.0
@@ -93,8 +94,7 @@ def _web(host: str, port: int) -> list[str]:
 
 
 def _python(*arguments: str) -> subprocess.Popen[bytes]:
-    # its own session: Ctrl-C reaches only this command, which then stops the others in order
-    return subprocess.Popen([sys.executable, *arguments], cwd=settings.BASE_DIR, start_new_session=True)
+    return spawn([sys.executable, *arguments], cwd=settings.BASE_DIR)
 
 
 class _Children:
@@ -201,12 +201,15 @@ def _until(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def _admin_hint() -> str:
-    """How to sign in; on this machine's own database a first administrator is made with a random password."""
+    """How to sign in; on SQLite a first administrator is made with a random password."""
     users = get_user_model().objects
     note = Path(settings.VAR_DIR) / "admin-password.txt"
+    admin = users.filter(username="admin", is_superuser=True).first()
+    if admin and note.exists() and admin.check_password(note.read_text().strip()):
+        return f"(user admin, password in {note})"
     if users.filter(is_superuser=True).exists():
-        return f"(user admin, password in {note})" if note.exists() else "(your administrator)"
-    if settings.PUBLIC:
+        return "(your administrator)"
+    if settings.DATABASES["default"] is not settings.SQLITE:
         return f"(make an administrator: {_command('createsuperuser')})"
     password = secrets.token_urlsafe(12)
     note.touch(mode=0o600)
