@@ -1,6 +1,7 @@
 """Bringing the shipped files into the database: again and again, without touching what a person has changed."""
 
-from collections.abc import Callable, Iterable, Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,16 +16,21 @@ from catalog.services import record_revision
 
 SERVER_KEY = ("provider__key", "sku")
 BATCH = 500
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
-    """``kept``: rows where the file says something new but a person has edited the row, so it stays."""
+    """``kept``: rows where the file says something new but a person has edited the row, so it stays.
+
+    ``skipped``: new rows of the file whose place is taken by a row that a person has changed; the log names that one.
+    """
 
     created: int = 0
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
+    skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,10 @@ class LoadReport:
 
 @transaction.atomic
 def load_catalog(directory: Path = rows.DATA) -> LoadReport:
-    """Create and update rows by natural key, all or nothing. A second run of the same files changes nothing."""
+    """Create and update rows by natural key, all or nothing. A second run of the same files changes nothing.
+
+    A new row that would break a unique constraint of its table is skipped and counted.
+    """
     tables = {table.name: _sync(table, directory) for table in TABLES}
     created = sum(report.created for report in tables.values())
     updated = sum(report.updated for report in tables.values())
@@ -107,9 +116,10 @@ def _sync(table: _Table, directory: Path) -> TableReport:
             kept += 1
         else:
             changed.append(row)
-    _create(table, (_values(row, ids) for row in new))
+    created = _create(table, [_values(row, ids) for row in new])
     _update(table, {known[row.key].pk: _values(row, ids) for row in changed})
-    return TableReport(created=len(new), updated=len(changed), unchanged=unchanged, kept=kept)
+    skipped = len(new) - created
+    return TableReport(created=created, updated=len(changed), unchanged=unchanged, kept=kept, skipped=skipped)
 
 
 def _values(row: FileRow, ids: dict[str, dict[str, int]]) -> dict[str, object]:
@@ -117,10 +127,27 @@ def _values(row: FileRow, ids: dict[str, dict[str, int]]) -> dict[str, object]:
     return {**row.values, **links, "file_hash": row.hash}
 
 
-def _create(table: _Table, values: Iterable[dict[str, object]]) -> None:
-    objects = [table.model(**row) for row in values]
+def _create(table: _Table, values: list[dict[str, object]]) -> int:
+    """How many rows found their place."""
+    objects = [table.model(**row) for row in _placeable(table.model, values)] if values else []
     if objects:
         bulk_create_with_history(objects, table.model, batch_size=BATCH, default_change_reason="shipped files")
+    return len(objects)
+
+
+def _placeable(model: type[models.Model], values: list[dict[str, object]]) -> list[dict[str, object]]:
+    """The rows that meet no row with the same values of a unique constraint.
+
+    A row's key is made from those values; it meets one under another key only where a person changed the values.
+    """
+    for constraint in model._meta.total_unique_constraints:
+        columns = [model._meta.get_field(name).attname for name in constraint.fields]
+        taken = {tuple(place): pk for pk, *place in model.objects.values_list("pk", *columns)}
+        places = [tuple(row[column] for column in columns) for row in values]
+        for pk in (taken[place] for place in places if place in taken):
+            logger.warning("A shipped %s is skipped: row %s has its place.", model._meta.model_name, pk)
+        values = [row for row, place in zip(values, places, strict=True) if place not in taken]
+    return values
 
 
 def _update(table: _Table, values: dict[int, dict[str, object]]) -> None:

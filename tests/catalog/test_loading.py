@@ -86,6 +86,32 @@ def test_a_row_that_an_editor_made_first_is_kept(small):
     assert Provider.objects.get(key="aws").name == "Our AWS contract"
 
 
+def test_a_row_whose_place_an_edited_row_has_is_skipped_and_counted_and_the_rest_is_loaded(small, edit, caplog):
+    load_catalog(small)
+    edited = Offer.objects.filter(server__sku="p4d.24xlarge").first()
+    Offer.objects.filter(pk=edited.pk).update(region="moved", edited=True)
+    match = {"sku": "p4d.24xlarge", "region": edited.region, "observed_on": edited.observed_on.isoformat()}
+    edit("offers", match, {"region": "moved", "price_per_server_hour": "9.99"})
+    edit("offers", {"sku": "g5.12xlarge"}, {"region": "nowhere-1"})
+    wanted = Offer.objects.filter(server__sku="g5.12xlarge").count()
+
+    first, second = load_catalog(small), load_catalog(small)
+
+    assert (first.tables["offers"].created, first.tables["offers"].skipped) == (wanted, 1)
+    assert (second.tables["offers"].created, second.tables["offers"].skipped, second.revision) == (0, 1, None)
+    assert Offer.objects.get(region="moved").price_per_hour == edited.price_per_hour
+    assert Offer.objects.filter(region="nowhere-1").count() == wanted
+    assert f"row {edited.pk} has its place" in caplog.text
+
+
+def test_the_command_says_how_many_rows_were_skipped(capsys):
+    call_command("load_catalog", verbosity=0)
+    offer = Offer.objects.filter(server__sku="p4d.24xlarge").first()
+    Offer.objects.filter(pk=offer.pk).update(key="of another day", edited=True)
+    call_command("load_catalog")
+    assert "offers: 2700 unchanged, 1 skipped" in capsys.readouterr().out
+
+
 def test_a_bad_file_leaves_the_catalog_as_it_was(small, edit):
     edit("offers", {"sku": "g5.12xlarge"}, {"price_per_server_hour": "-1"})
     with pytest.raises(IntegrityError):
