@@ -8,7 +8,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 from simple_history.admin import SimpleHistoryAdmin
 
-from catalog.forms import DEVICE_MEMORY, HOST_MEMORY, UNITS, UnitField
+from catalog.forms import DEVICE_MEMORY, HOST_MEMORY, UNITS, OfferForm, UnitField
 from catalog.models import Accelerator, CatalogRevision, Fabric, Offer, Provider, Server
 from catalog.models.base import SourcedRow
 from catalog.models.revision import RevisionOrigin
@@ -24,9 +24,10 @@ class CatalogForms:
 
     def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> list:
         names = self.get_fields(request, obj)
-        own = [name for name in names if name not in (*self.natural_key, *PROVENANCE)]
+        first = [name for name in self.natural_key if name not in PROVENANCE]
+        own = [name for name in names if name not in (*first, *PROVENANCE)]
         provenance = [name for name in PROVENANCE if name in names]
-        return [(None, {"fields": [*self.natural_key, *own]}), (_("Where it comes from"), {"fields": provenance})]
+        return [(None, {"fields": [*first, *own]}), (_("Where it comes from"), {"fields": provenance})]
 
     def formfield_for_dbfield(self, db_field: models.Field, request: HttpRequest, **kwargs: object) -> Field | None:
         unit = UNITS.get(db_field.name)
@@ -158,6 +159,8 @@ class FabricAdmin(CatalogAdmin):
 
 @admin.register(Offer)
 class OfferAdmin(CatalogAdmin):
+    form = OfferForm
+    natural_key = ("server", "region", "tenancy", "pricing_model", "currency", "observed_on", "source")
     list_display = (
         "server",
         "region",

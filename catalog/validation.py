@@ -4,6 +4,7 @@ Each function returns field name -> sentences, empty when nothing is wrong; unkn
 """
 
 from collections.abc import Mapping
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,13 @@ def offer_problems(row: "Offer", on_demand_price: Decimal | None = None) -> Prob
     if price is not None and on_demand_price is not None:
         found.add("price_per_hour", _against_on_demand(row, price, on_demand_price))
     return found.problems
+
+
+def date_problem(observed_on: date, today: date) -> str | None:
+    """What is wrong with a price's date, or None. Somewhere it is already the day after ``today`` (UTC)."""
+    if observed_on <= today + timedelta(days=1):
+        return None
+    return _("%(typed)s has not come yet. Enter the day on which the price was seen.") % {"typed": observed_on}
 
 
 def nvlink_problem(value: float | None, generation: int | None, links: int | None) -> str | None:

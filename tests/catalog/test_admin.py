@@ -1,12 +1,19 @@
 """What an editor sees and does in the admin."""
 
+import re
+from datetime import date, timedelta
+from typing import Any
+
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone, translation
 
 from catalog.loading import load_catalog
 from catalog.models import Accelerator, CatalogRevision, Fabric, Offer, Provider, Server
+from catalog.models.accelerator import DTYPES
 from catalog.selectors import current_revision
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.catalog.urls"), pytest.mark.usefixtures("shipped")]
@@ -41,6 +48,13 @@ def filled(client: Client, url: str, **changes: str) -> dict[str, str]:
     data = {name: value for name, value in data.items() if value is not False}
     assert changes.keys() <= {field.html_name for form in forms for field in form}
     return data | changes
+
+
+def as_new(offer: Offer, **changes: Any) -> dict[str, Any]:
+    """The data of the page of a new offer, filled in as for an offer that there is."""
+    names = ("region", "tenancy", "pricing_model", "currency", "price_per_hour", "price_basis", "observed_precision")
+    same = {name: getattr(offer, name) for name in (*names, "observed_on", "status", "source", "source_licence")}
+    return {"server": offer.server_id, **same, **changes}
 
 
 def sentences(response) -> str:
@@ -149,13 +163,64 @@ def test_a_sparse_peak_is_caught_in_words(editor):
 
 def test_a_price_per_accelerator_is_caught_in_words(editor):
     on_demand = Offer.objects.get(server__sku="p4d.24xlarge", region="us-east-1", status="live")
-    data = filled(editor, page(on_demand)) | {
-        "pricing_model": "spot",
-        "price_per_hour": str(on_demand.price_per_hour / 8),
-        "source": "typed by hand",
-    }
+    data = as_new(on_demand, pricing_model="spot", price_per_hour=on_demand.price_per_hour / 8, source="typed by hand")
     response = editor.post(reverse("admin:catalog_offer_add"), data)
     assert "looks like the price of one accelerator" in sentences(response)
+
+
+@pytest.mark.parametrize(
+    ("model", "field", "typed", "says"),
+    [
+        (Accelerator, "memory_bytes", "1e308", "No machine has more than 100,000,000 MiB."),
+        (Accelerator, "memory_bytes", "-1e308", "No machine has more than 100,000,000 MiB."),
+        (Accelerator, "memory_bytes", "nan", "Enter a number."),
+        (Accelerator, "memory_bytes", "inf", "Enter a number."),
+        (Accelerator, "dense_bf16_flops_per_s", "1e300", "No machine has more than 100,000,000 TFLOP/s."),
+        (Server, "local_storage_bytes", "1e300", "No machine has more than 1,000,000 TB."),
+        (Server, "memory_bytes", "2e6", "No machine has more than 1,000,000 GB."),
+    ],
+)
+def test_numbers_beyond_any_machine_are_one_sentence(editor, model, field, typed, says):
+    row, before = model.objects.first(), current_revision()
+    response = editor.post(page(row), filled(editor, page(row), **{field: typed}))
+    assert response.status_code == 200
+    assert response.context["adminform"].form.errors == {field: [says]}
+    assert current_revision() == before
+
+
+@pytest.mark.parametrize("day", [date(2999, 1, 1), timezone.now().date() + timedelta(days=3)])
+def test_a_price_of_a_day_to_come_is_refused(editor, day):
+    data = as_new(Offer.objects.filter(status="live").first(), observed_on=day, source="typed by hand")
+    response = editor.post(reverse("admin:catalog_offer_add"), data)
+    assert f"{day} has not come yet." in sentences(response)
+    assert not Offer.objects.filter(source="typed by hand").exists()
+
+
+def test_a_price_of_a_day_that_has_begun_somewhere_is_taken(editor):
+    tomorrow = timezone.now().date() + timedelta(days=1)
+    data = as_new(Offer.objects.filter(status="live").first(), observed_on=tomorrow, source="typed by hand")
+    response = editor.post(reverse("admin:catalog_offer_add"), data)
+    assert response.status_code == 302, sentences(response)
+    assert Offer.objects.get(source="typed by hand").observed_on == tomorrow
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_pages_of_new_and_of_known_rows_open_in_chinese(editor, table):
+    model = apps.get_model("catalog", table)
+    with translation.override("zh-hant"):
+        name = str(model._meta.verbose_name)
+    for url in (reverse(f"admin:catalog_{table}_add"), page(model.objects.first())):
+        response = editor.get(url, headers={"accept-language": "zh-TW"})
+        assert response.status_code == 200
+        assert '<html lang="zh-hant"' in response.content.decode()
+        assert name in response.content.decode()
+
+
+def test_the_eight_peaks_are_labelled_in_chinese(editor):
+    said = editor.get(reverse("admin:catalog_accelerator_add"), headers={"accept-language": "zh-TW"}).content.decode()
+    for dtype in DTYPES:
+        assert re.search(rf"{dtype} 稠密峰值（TFLOP/s）", said, re.IGNORECASE)
+    assert "dense" not in re.sub(r"dense_\w+", "", said)
 
 
 def test_a_new_server_with_its_fabric_can_be_added(editor):
@@ -194,12 +259,24 @@ def test_shipped_rows_are_not_deleted_and_own_rows_are(editor):
     assert current_revision() == before + 1
 
 
-def test_natural_keys_do_not_change(editor):
-    server = Server.objects.get(sku="p4d.24xlarge")
-    data = filled(editor, page(server)) | {"sku": "renamed", "gpu_count": "8"}
-    editor.post(page(server), data)
-    server.refresh_from_db()
-    assert server.sku == "p4d.24xlarge"
+@pytest.mark.parametrize(
+    ("model", "typed"),
+    [
+        (Accelerator, {"key": "renamed"}),
+        (Provider, {"key": "renamed"}),
+        (Server, {"sku": "renamed", "provider": "1"}),
+        (Fabric, {"server": "1"}),
+        (Offer, {"region": "moved", "observed_on": "2026-01-02", "source": "typed by hand", "currency": "EUR"}),
+        (Offer, {"tenancy": "vm", "pricing_model": "reserved_3y", "server": "1"}),
+    ],
+)
+def test_natural_keys_do_not_change(editor, model, typed):
+    row = model.objects.order_by("pk").last()
+    before = model.objects.filter(pk=row.pk).values().get()
+    response = editor.post(page(row), filled(editor, page(row)) | typed | {"notes": "seen again"})
+    assert response.status_code == 302, sentences(response)
+    after = model.objects.filter(pk=row.pk).values().get()
+    assert {name for name in after if after[name] != before[name]} == {"notes", "edited"}
 
 
 def test_a_viewer_may_look_and_not_touch(client):
