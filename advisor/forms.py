@@ -82,7 +82,7 @@ class CaptureForm(GoalForm, ShapeForm):
     """A capture, and what a capture may not say of its job."""
 
     files = CaptureFiles(label=_("Capture files"))
-    mode = forms.ChoiceField(label=_("The job is"), choices=MODES, initial=Mode.TRAINING)
+    mode = forms.ChoiceField(label=_("The job is"), required=False, choices=[("", _("as seen in the capture")), *MODES])
     precision = forms.ChoiceField(
         label=_("Precision"), required=False, choices=[("", _("as seen in the capture")), *PRECISION_CHOICES]
     )
@@ -133,7 +133,7 @@ class CaptureForm(GoalForm, ShapeForm):
     def hints(self) -> CaptureHints:
         data = self.cleaned_data
         return CaptureHints(
-            mode=Mode(data["mode"]),
+            mode=Mode(data["mode"]) if data["mode"] else None,
             precision=data["precision"] or None,
             batch_per_step=None if data["batch_per_step"] is None else float(data["batch_per_step"]),
             parameters=self.parameters,
