@@ -1,8 +1,10 @@
-"""Which kernel is what: a versioned table of name patterns, first match wins."""
+"""Which kernel is what: a versioned table of name patterns, first match wins.
+
+The patterns are for names in lower case, and each runs in time linear in the name: names come from strangers.
+"""
 
 import csv
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -12,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.workload import CollectiveKind, KernelClass
+
+TELLING = 256
 
 
 class Family(IntEnum):
@@ -50,23 +54,31 @@ def rules() -> tuple[Rule, ...]:
         Rule(
             Family[row["family"].upper()],
             CollectiveKind(row["collective"]) if row["collective"] else None,
-            re.compile(row["pattern"], re.IGNORECASE),
+            re.compile(row["pattern"], re.ASCII | re.DOTALL),
         )
         for row in csv.DictReader(text.splitlines())
     )
 
 
-@lru_cache(maxsize=1 << 14)
 def classify(name: str) -> tuple[Family, CollectiveKind | None]:
-    """Family of a kernel name, and which collective it carries out where it is communication."""
+    """Family of a kernel name, and which collective it carries out where it is communication.
+
+    Only the first ``TELLING`` characters count; template arguments far behind tell of types, not of the work.
+    """
+    return _classified(name[:TELLING].lower())
+
+
+@lru_cache(maxsize=1 << 16)
+def _classified(name: str) -> tuple[Family, CollectiveKind | None]:
     for rule in rules():
         if rule.pattern.search(name):
             return rule.family, rule.collective
     return Family.UNKNOWN, None
 
 
-def families(names: Iterable[str]) -> NDArray[np.int8]:
-    """Family of each name, shape ``(len(names),)``."""
+@lru_cache(maxsize=2)
+def families(names: tuple[str, ...]) -> NDArray[np.int8]:
+    """Family of each name, shape ``(len(names),)``, not to be changed; asked for once per device of a timeline."""
     return np.array([classify(name)[0] for name in names], dtype=np.int8)
 
 

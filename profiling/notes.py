@@ -35,6 +35,7 @@ class NoteCode(StrEnum):
     DUPLICATE_KEYS = "duplicate_keys"
     EVENTS_UNREADABLE = "events_unreadable"
     METADATA_UNREADABLE = "metadata_unreadable"
+    TEXT_AFTER_END = "text_after_end"
     PROFILER_WARNINGS = "profiler_warnings"
     NEGATIVE_DURATIONS = "negative_durations"
     BAD_TIMES = "bad_times"
@@ -94,8 +95,10 @@ class RefusalCode(StrEnum):
     TOO_MANY_FILES = "too_many_files"
     UPLOAD_TOO_LARGE = "upload_too_large"
     FILE_MISSING = "file_missing"
+    FILE_UNREADABLE = "file_unreadable"
     EMPTY_FILE = "empty_file"
     EMPTY_AFTER_DECOMPRESSION = "empty_after_decompression"
+    TOO_MANY_BLANKS = "too_many_blanks"
     FILE_TRUNCATED = "file_truncated"
     TEXT_FILE = "text_file"
     UNKNOWN_BINARY = "unknown_binary"
@@ -106,6 +109,8 @@ class RefusalCode(StrEnum):
     TOO_MANY_BYTES = "too_many_bytes"
     TOO_DEEP = "too_deep"
     TOO_MANY_EVENTS = "too_many_events"
+    TOO_MANY_NAMES = "too_many_names"
+    TOO_MANY_DEVICES = "too_many_devices"
     EVENT_TOO_LONG = "event_too_long"
     TOO_SLOW = "too_slow"
     INVALID_JSON = "invalid_json"
@@ -130,6 +135,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.TRAILING_COMMA: Outcome.WARN,
     NoteCode.DUPLICATE_KEYS: Outcome.WARN,
     NoteCode.METADATA_UNREADABLE: Outcome.WARN,
+    NoteCode.TEXT_AFTER_END: Outcome.WARN,
     NoteCode.PROFILER_WARNINGS: Outcome.WARN,
     NoteCode.NEGATIVE_DURATIONS: Outcome.WARN,
     NoteCode.BAD_TIMES: Outcome.WARN,

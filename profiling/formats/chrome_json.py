@@ -8,11 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from profiling.formats.damaged_json import close_of_array, mend, refuse_depth, refuse_second_document
+from profiling.formats.damaged_json import (
+    Mended,
+    close_of_array,
+    invalid_json,
+    mend,
+    refuse_depth,
+    refuse_second_document,
+)
 from profiling.formats.detect import without_events
 from profiling.formats.json_repair import repaired
 from profiling.formats.limits import Limits
@@ -27,14 +35,22 @@ _LOOK_AHEAD = 1 << 16
 _WAIT = 4 << 20
 """Text in which no border holds may still be one long event; beyond this it is taken for damaged."""
 _SPACE = b" \t\r\n"
+_PHASE = b'"ph"'
+"""A key of every event and of nothing else in these files."""
+
+
+def _trailing(error: str | None) -> int | None:
+    """Where the whole document ends of which the decoder says that only the text behind it is wrong."""
+    match = _POSITION.search(error or "")
+    return int(match[1]) - 1 if match else None
 
 
 @dataclass(slots=True)
 class EventStream:
-    """Reads one document. ``metadata``, ``repairs`` and ``complete`` are final once ``batches`` is used up.
+    """Reads one document. What is public is final once ``batches`` is used up.
 
     ``metadata``: the top-level keys before and after the events. ``complete`` is false where the document ends early;
-    ``events`` counts what was read.
+    ``events`` counts what was read. ``fault``: the first damage by which events are lost.
     """
 
     chunks: Iterator[bytes]
@@ -44,6 +60,7 @@ class EventStream:
     complete: bool = True
     bare_list: bool = False
     events: int = 0
+    fault: Refusal | None = None
     _buffer: bytes = b""
     _received: int = 0
 
@@ -99,6 +116,8 @@ class EventStream:
         self._buffer = self._buffer[1:].lstrip()
         while len(self._buffer) < _LOOK_AHEAD and (more := next(self.chunks, None)) is not None:
             self._buffer = (self._buffer + more).lstrip()
+            if self._offset > self.limits.blank_bytes:
+                raise Refusal(RefusalCode.TOO_MANY_BLANKS, {"limit": self.limits.blank_bytes})
         if self._buffer[:1] == b"[":
             refuse_depth(self._buffer, self.limits, self._offset)
         if self._buffer[:1] not in (b"{", b"]", b""):
@@ -151,10 +170,9 @@ class EventStream:
 
     def _ended(self, text: bytes, error: Exception) -> Batch | None:
         """The last batch, if ``error`` says that only what follows the array in ``text`` is wrong."""
-        match = _POSITION.search(str(error))
-        if match is None:
+        end = _trailing(str(error))
+        if end is None:
             return None
-        end = int(match[1]) - 1
         array = text[:end].rstrip()
         events = decode_events(array)
         self._buffer = self._buffer[end - 1 :]
@@ -182,34 +200,55 @@ class EventStream:
             self.complete = self.bare_list and not (mended and mended.cut)
         if mended is None:
             return Batch([], b"[]")
-        self.repairs += mended.repairs
-        return mended.batch
+        return self._taken(mended)
 
     def _mended(self, end: int) -> Batch:
         mended = mend(self._buffer[:end], self.limits, self._offset)
         self._buffer = self._buffer[end:].lstrip(b"," + _SPACE)
-        self.repairs += mended.repairs
         self.repairs[NoteCode.EVENTS_UNREADABLE] += mended.cut
+        return self._taken(mended)
+
+    def _taken(self, mended: Mended) -> Batch:
+        self.repairs += mended.repairs
+        self.fault = self.fault or mended.fault
         return mended.batch
 
     # --- after the events ----------------------------------------------------------------------------------------
 
     def _close(self) -> None:
-        tail = bytearray(self._buffer)
-        for chunk in self.chunks:
+        place = self._offset
+        text, further = self._tail()
+        if text.lstrip(b"}" + _SPACE).startswith((b"{", b"[")):
+            raise Refusal(RefusalCode.TWO_DOCUMENTS)
+        if not self.bare_list:
+            refuse_second_document(text, allowed=0, key=b"traceEvents")
+            refuse_second_document(text, allowed=0 if "schemaVersion" in self.metadata else 1)
+        if further:
+            self.repairs[NoteCode.EVENTS_UNREADABLE] += further
+            self.fault = self.fault or invalid_json("events after the end of their list", place)
+        elif self.bare_list:
+            self.repairs[NoteCode.TEXT_AFTER_END] += bool(text)
+        else:
+            self._close_object(text)
+
+    def _tail(self) -> tuple[bytes, int]:
+        """What follows the list of events, as far as it may be metadata, and how many events are in all of it."""
+        tail, before, further = bytearray(), b"", 0
+        for chunk in chain([self._buffer], self.chunks):
+            further += (before + chunk).count(_PHASE)
+            before = (before + chunk)[1 - len(_PHASE) :]
             if len(tail) < self.limits.metadata_bytes:
                 tail += chunk
         self._buffer = b""
-        text = bytes(tail).strip(_SPACE + b"\x00")
-        if text.lstrip(b"}" + _SPACE).startswith((b"{", b"[")):
-            raise Refusal(RefusalCode.TWO_DOCUMENTS)
-        if self.bare_list:
-            return
-        refuse_second_document(text, allowed=0, key=b"traceEvents")
-        refuse_second_document(text, allowed=0 if "schemaVersion" in self.metadata else 1)
-        if text.startswith(b"}"):
-            return
-        error = self._add_metadata(b"{" + text.removeprefix(b",")) if text else "truncated"
+        return bytes(tail).strip(_SPACE + b"\x00"), further
+
+    def _close_object(self, text: bytes) -> None:
+        body = b"{" + text.removeprefix(b",")
+        error = self._add_metadata(body)
+        end = _trailing(error)
+        if end is not None:
+            self.repairs[NoteCode.TEXT_AFTER_END] += 1
+            error = self._add_metadata(body[:end])
         if error is not None and "truncated" in error:
             self.complete = False
         elif error is not None:
@@ -224,6 +263,8 @@ class EventStream:
                 found = msgspec.json.decode(repaired(text, repairs) if mending else text)
             except DecodingFailure as error:
                 detail = str(error)
+                if _trailing(detail) is not None:
+                    break
                 continue
             self.repairs += repairs
             self.metadata.update(found)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.formats.kineto_args import Args, integer, kind_of, message_bytes
+from profiling.formats.kineto_args import MOST_BYTES, Args, integer, kind_of, message_bytes
+from profiling.formats.limits import Limits
 from profiling.formats.trace_events import Event
 from profiling.kernels import Family, classify
+from profiling.notes import Refusal, RefusalCode
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind
 
@@ -19,11 +21,12 @@ _TYPES: dict[str, type] = {
     "collective_row": np.int64, "collective_kind": np.int8, "message": np.int64, "group": np.int32,
 }  # fmt: skip
 _FIRST_ROWS = 1 << 12
+_LARGEST_GROUP = 10**6
 _INT, _NONE = {int}, {type(None)}
 
 
-def integers(values: Sequence[Any], missing: int, low: int = 0) -> NDArray[np.int64]:
-    """A column of integers of any spelling; ``missing`` where a value is none or below ``low``."""
+def integers(values: Sequence[Any], missing: int, low: int = 0, high: int = 2**63 - 1) -> NDArray[np.int64]:
+    """A column of integers of any spelling; ``missing`` where a value is none or out of range."""
     types = set(map(type, values))
     if types <= _NONE:
         return np.full(len(values), missing, dtype=np.int64)
@@ -31,13 +34,13 @@ def integers(values: Sequence[Any], missing: int, low: int = 0) -> NDArray[np.in
         try:
             column = np.array(values, dtype=np.int64)
         except OverflowError:
-            return _one_by_one(values, missing, low)
-        return np.where(column >= low, column, missing)
-    return _one_by_one(values, missing, low)
+            return _one_by_one(values, missing, low, high)
+        return np.where((column >= low) & (column <= high), column, missing)
+    return _one_by_one(values, missing, low, high)
 
 
-def _one_by_one(values: Sequence[Any], missing: int, low: int) -> NDArray[np.int64]:
-    found = [integer(value, low) for value in values]
+def _one_by_one(values: Sequence[Any], missing: int, low: int, high: int) -> NDArray[np.int64]:
+    found = [integer(value, low, high) for value in values]
     return np.array([missing if value is None else value for value in found], dtype=np.int64)
 
 
@@ -72,12 +75,13 @@ class DeviceColumns:
     ``streams`` and ``processes`` number the distinct handles seen, of whatever type; ``names`` the kernel names.
     """
 
-    name_characters: int
+    limits: Limits
     rows: int = 0
     names: dict[str, int] = field(default_factory=dict)
     streams: dict[Any, int] = field(default_factory=dict)
     processes: dict[Any, int] = field(default_factory=dict)
     _columns: dict[str, Column] = field(default_factory=lambda: {name: Column(kind) for name, kind in _TYPES.items()})
+    _device_ids: set[int] = field(default_factory=set)
     _name_ids: dict[str, int] = field(default_factory=dict)
     _families: list[int] = field(default_factory=list)
     _collectives: list[CollectiveKind | None] = field(default_factory=list)
@@ -111,15 +115,22 @@ class DeviceColumns:
             ]
         self._append("start", start)
         self._append("duration", duration)
-        self._append("device", _devices(args, pids))
+        self._append("device", self._seen_devices(args, pids))
         self._append("stream", _numbered(self.streams, streams))
         self._append("process", _numbered(self.processes, pids))
         self._append("kind", kind)
         self._append("name", names)
         self._append("correlation", integers([one.correlation for one in args], 0, low=1))
-        self._append("bytes", integers([one.bytes for one in args], UNKNOWN))
+        self._append("bytes", integers([one.bytes for one in args], UNKNOWN, high=MOST_BYTES))
         self._add_collectives(np.flatnonzero((kind == WorkKind.KERNEL) & (family == Family.COMMUNICATION)), args, names)
         self.rows += len(events)
+
+    def _seen_devices(self, args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
+        devices = _devices(args, pids)
+        self._device_ids.update(devices.tolist())
+        if max(len(self._device_ids), len(self.processes)) > self.limits.devices:
+            raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
+        return devices
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
         self._columns[name].append(values)
@@ -129,15 +140,17 @@ class DeviceColumns:
         return self._new_name(raw) if known is None else known
 
     def _new_name(self, raw: Any) -> int:
-        name = str(raw)[: self.name_characters].replace("\x00", "")
+        name = str(raw)[: self.limits.name_characters].replace("\x00", "")
         number = self.names.setdefault(name, len(self.names))
         if number == len(self._families):
+            if number == self.limits.names:
+                raise Refusal(RefusalCode.TOO_MANY_NAMES, {"limit": self.limits.names})
             family, collective = classify(name)
             self._families.append(family)
             self._collectives.append(collective)
             self._is_fill.append("fill" in name.lower())
-        if raw.__class__ is str and len(raw) <= self.name_characters:
-            self._name_ids[raw] = number
+        if raw == name:
+            self._name_ids[name] = number
         return number
 
     def _corrected(
@@ -160,7 +173,7 @@ class DeviceColumns:
         self._append("collective_row", self.rows + rows)
         self._append("collective_kind", np.array([COLLECTIVE_KINDS.index(kind) for kind in kinds]))
         self._append("message", np.array([message_bytes(*pair) for pair in zip(mine, kinds, strict=True)]))
-        self._append("group", integers([one.group_size for one in mine], UNKNOWN, low=1).clip(max=2**31 - 1))
+        self._append("group", integers([one.group_size for one in mine], UNKNOWN, low=1, high=_LARGEST_GROUP))
 
 
 def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
@@ -171,8 +184,7 @@ def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
             next((value for value in (one.device, one.in_device, one.from_device) if value is not None), pid)
             for one, pid in zip(args, pids, strict=True)
         ]
-    column = integers(devices, 0)
-    return np.where(column < 2**31, column, 0)
+    return integers(devices, 0, high=2**31 - 1)
 
 
 def _numbered(seen: dict[Any, int], keys: Sequence[Any]) -> NDArray[np.int32]:

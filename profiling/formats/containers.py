@@ -12,6 +12,8 @@ from profiling.notes import Note, NoteCode, Refusal, RefusalCode
 
 READ = 1 << 18
 CHUNK = 1 << 20
+_EMPTY_MEMBERS = 1000
+"""Each costs time and yields nothing; tools that write members at all write one empty one at the end."""
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -30,6 +32,7 @@ class Unpacked:
     _done: int = 0
     _total: int = 0
     _waiting: int = 0
+    _out: int = 0
 
     def chunks(self) -> Iterator[bytes]:
         """Plain bytes in pieces of about 1 MiB, byte order mark removed; a non-empty file yields at least one."""
@@ -51,10 +54,18 @@ class Unpacked:
     def _inflate(self, data: bytes, raw: Iterator[bytes]) -> Iterator[bytes]:
         """All members of a gzip file; bytes after the last one are noted, a damaged end marks the file incomplete."""
         inflater = zlib.decompressobj(wbits=31)
+        empty = 0
         while True:
+            written = False
             try:
-                yield from self._pieces(inflater, data)
+                for piece in self._pieces(inflater, data):
+                    written = True
+                    yield piece
             except zlib.error:
+                self.damaged = True
+                return
+            empty += inflater.eof and not written
+            if empty > _EMPTY_MEMBERS:
                 self.damaged = True
                 return
             data = inflater.unused_data
@@ -81,22 +92,26 @@ class Unpacked:
                 yield piece
 
     def _limited(self, plain: Iterator[bytes]) -> Iterator[bytes]:
-        out = 0
         limits = self.watch.limits
         for chunk in plain:
-            if out == 0:
+            if self._out == 0:
                 refuse_container(chunk)
-            out += len(chunk)
-            if out > limits.bytes_out:
+            self._out += len(chunk)
+            self.watch.at(self._done, self._total)
+            if self._out > limits.bytes_out:
                 raise Refusal(RefusalCode.TOO_MANY_BYTES, {"limit": limits.bytes_out})
-            taken = max(1, self._done - self._waiting)
-            if out > limits.ratio_after and out > limits.ratio * taken:
-                seen = out // taken
-                raise Refusal(RefusalCode.DECOMPRESSION_RATIO, {"limit": limits.ratio, "seen": seen, "bytes": out})
+            self.refuse_ratio(after=limits.ratio_after)
             yield chunk
-        if out == 0:
+        if self._out == 0:
             cut = self.truncated or self.damaged
             raise Refusal(RefusalCode.FILE_TRUNCATED if cut else RefusalCode.EMPTY_AFTER_DECOMPRESSION)
+
+    def refuse_ratio(self, *, after: int) -> None:
+        """Refuse what is unpacked to many times its size, once more than ``after`` bytes are out."""
+        out, limit = self._out, self.watch.limits.ratio
+        taken = max(1, self._done - self._waiting)
+        if out > after and out > limit * taken:
+            raise Refusal(RefusalCode.DECOMPRESSION_RATIO, {"limit": limit, "seen": out // taken, "bytes": out})
 
     def _decoded(self, plain: Iterator[bytes]) -> Iterator[bytes]:
         first = next(plain)

@@ -18,11 +18,15 @@ _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """``cut``: the text ended inside an event, which is left out and not counted as lost."""
+    """``cut``: the text ended inside an event, which is left out and not counted as lost.
+
+    ``fault``: what is wrong with the text, where some of it is lost.
+    """
 
     batch: Batch
     repairs: Counter[NoteCode]
     cut: bool
+    fault: Refusal | None = None
 
 
 def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
@@ -41,11 +45,12 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
     except DecodingFailure as error:
         detail = str(error)
     good, lost, cut = _sorted_out(split(text[1:-1]))
-    if lost > max(1, _BROKEN_SHARE * (len(good) + lost)):
-        raise invalid_json(detail, offset - 1)
+    fault = invalid_json(detail, offset - 1) if lost else None
+    if fault is not None and lost > max(1, _BROKEN_SHARE * (len(good) + lost)):
+        raise fault
     repairs[NoteCode.EVENTS_UNREADABLE] += lost
     text = b"[" + b",".join(good) + b"]"
-    return Mended(Batch(decode_events(text), text), repairs, cut)
+    return Mended(Batch(decode_events(text), text), repairs, cut, fault)
 
 
 def _sorted_out(parts: list[bytes]) -> tuple[list[bytes], int, bool]:

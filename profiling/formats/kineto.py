@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from profiling.formats.columns import DeviceColumns, LaunchColumns, integers
-from profiling.formats.kineto_args import Args, decoded, element_bytes, integer
+from profiling.formats.kineto_args import MOST_BYTES, Args, decoded, element_bytes, integer
 from profiling.formats.limits import Limits
 from profiling.formats.times import INVALID, nanoseconds
 from profiling.formats.trace_events import Batch, Event
@@ -47,10 +47,13 @@ _KINDS: dict[str | None, WorkKind] = {
     "gpu_memset": WorkKind.FILL,
     "memset": WorkKind.FILL,
 }
+_LONGEST_NS = 86_400 * 10**9
+"""No work of a device takes a day, and none starts so long before the origin of its clock."""
+_DTYPES_TOLD = 5
 _LAUNCH = re.compile(r"launch|memcpy|memset", re.IGNORECASE)
 _WAIT = re.compile(r"synchronize", re.IGNORECASE)
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
-_RANK_LABEL = re.compile(r"\brank[ _:-]?(\d+)", re.IGNORECASE)
+_STEP = re.compile(r"ProfilerStep#([0-9]{1,18})$")
+_RANK_LABEL = re.compile(r"\brank[ _:-]?([0-9]{1,6})(?![0-9])", re.IGNORECASE)
 _OTHER_TOOL = re.compile(r"/device:(GPU|TPU)|/host:CPU")
 
 
@@ -77,15 +80,16 @@ class KinetoCollector:
     _roles: dict[str | None, int] = field(default_factory=lambda: {None: METADATA})
 
     def __post_init__(self) -> None:
-        self.device = DeviceColumns(self.limits.name_characters)
+        self.device = DeviceColumns(self.limits)
 
     def add(self, batch: Batch) -> None:
         """Sort the events of a batch by role and keep what is needed of each."""
         events, roles = batch.events, self._roles
         cats = [event.cat for event in events]
         for cat in set(cats) - roles.keys():
-            roles[cat] = _ROLES.get(str(cat).lower(), IGNORED)
-        codes = np.frombuffer(bytes([roles[cat] for cat in cats]), dtype=np.uint8)
+            if (role := _ROLES.get(str(cat).lower(), IGNORED)) != IGNORED:
+                roles[cat] = role
+        codes = np.frombuffer(bytes([roles.get(cat, IGNORED) for cat in cats]), dtype=np.uint8)
         picked = [np.flatnonzero(codes == role).tolist() for role in range(9)]
         self.events += len(events)
         self.operators += len(picked[OPERATOR]) + len(picked[MARKED_OPERATOR])
@@ -135,7 +139,7 @@ class KinetoCollector:
         if not chosen:
             return
         start, duration = self._times(batch, chosen)
-        unusable = (start == INVALID) | (duration == INVALID)
+        unusable = (start == INVALID) | (duration == INVALID) | (start < -_LONGEST_NS) | (duration > _LONGEST_NS)
         negative = ~unusable & (duration < 0)
         self.counts[NoteCode.BAD_TIMES] += int(unusable.sum())
         self.counts[NoteCode.NEGATIVE_DURATIONS] += int(negative.sum())
@@ -144,11 +148,12 @@ class KinetoCollector:
         if not rows:
             return
         args = decoded([event.args for event in rows])
-        self.unknown_dtypes.update(
-            dtype[:40]
-            for dtype in {one.dtype for one in args if isinstance(one.dtype, str)}
-            if element_bytes(dtype) is None
-        )
+        if len(self.unknown_dtypes) < _DTYPES_TOLD:
+            self.unknown_dtypes.update(
+                dtype[:40]
+                for dtype in {one.dtype for one in args if isinstance(one.dtype, str)}
+                if element_bytes(dtype) is None
+            )
         kinds = [_kind(event, one) for event, one in zip(rows, args, strict=True)]
         self.device.add(rows, args, kinds, start[good], duration[good])
 
@@ -174,19 +179,23 @@ class KinetoCollector:
 
     def _marks(self, batch: Batch, candidates: list[int]) -> None:
         events = batch.events
-        chosen = [index for index in candidates if events[index].ph == "X" and _STEP.match(str(events[index].name))]
-        if not chosen:
+        matches = {
+            index: match
+            for index in candidates
+            if events[index].ph == "X" and (match := _STEP.match(str(events[index].name)))
+        }
+        if not matches:
             return
-        start, duration = self._times(batch, chosen)
-        for index, begin, length in zip(chosen, start.tolist(), duration.tolist(), strict=True):
+        start, duration = self._times(batch, list(matches))
+        for match, begin, length in zip(matches.values(), start.tolist(), duration.tolist(), strict=True):
             if begin != INVALID and length > 0:
-                number = int(str(batch.events[index].name).partition("#")[2])
+                number = int(match[1])
                 self.steps.append(StepSpan(number=number, start_ns=begin, end_ns=begin + length))
 
     def _memory(self, instants: list[Event]) -> None:
         memory = [event.args for event in instants if event.name == "[memory]"]
         for args in decoded(memory) if memory else ():
-            reserved = integer(args.reserved, low=1)
+            reserved = integer(args.reserved, low=1, high=MOST_BYTES)
             if reserved is not None and args.device_type != 0:
                 self.peak_memory = max(self.peak_memory or 0, reserved)
 

@@ -52,11 +52,17 @@ def _single(raw: bytes) -> Args:
         return NOTHING
 
 
+_DIGITS = 32
+"""Longer text is no number of a profiler, and Python refuses to convert some thousand digits."""
+MOST_BYTES = 1 << 50
+"""A message, a copy or a memory of more than a pebibyte cannot be true."""
+
+
 def integer(value: Any, low: int = 0, high: int = 2**63 - 1) -> int | None:
     """An integer in range, also one printed as text or float; else None."""
     if isinstance(value, str):
         try:
-            value = int(value)
+            value = int(value) if len(value) <= _DIGITS else None
         except ValueError:
             return None
     if isinstance(value, float) and value.is_integer():
@@ -111,4 +117,6 @@ def message_bytes(args: Args, kind: CollectiveKind) -> int:
         elements.reverse()
     elif kind in (CollectiveKind.BROADCAST, CollectiveKind.SEND_RECV, CollectiveKind.UNKNOWN):
         elements = [max((count for count in elements if count is not None), default=None)]
-    return UNKNOWN if size is None or elements[0] is None else elements[0] * size
+    if size is None or elements[0] is None or elements[0] * size > MOST_BYTES:
+        return UNKNOWN
+    return elements[0] * size

@@ -13,7 +13,7 @@ from profiling.formats.kineto_args import integer
 from profiling.notes import Note, NoteCode
 from profiling.timeline import UNKNOWN, Collectives, HostSide, Timeline, WorkKind
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_.]?(\d+)|(?:^|[^a-z])worker[-_.]?(\d+)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_.]?([0-9]+)|(?:^|[^a-z])worker[-_.]?([0-9]+)", re.IGNORECASE)
 _RUNAWAY = 1000
 _CLOCK_TOLERANCE_NS = 2000
 _MANY = 0.01
@@ -77,17 +77,22 @@ def clip_runaways(seen: KinetoCollector) -> int:
     order = np.lexsort((start, stream, device))
     if order.size < 3:
         return 0
-    same = (device[order][2:] == device[order][:-2]) & (stream[order][2:] == stream[order][:-2])
+    queue = np.concatenate(([0], np.cumsum((np.diff(device[order]) != 0) | (np.diff(stream[order]) != 0))))
     end = (start + duration)[order]
-    suspects = np.flatnonzero(same & (end[:-2] > end[1:-1]) & (end[:-2] > end[2:]))
-    clipped = 0
-    for at in suspects:
-        row = order[at]
-        peers = duration[(device == device[row]) & (stream == stream[row])]
-        if duration[row] > _RUNAWAY * max(1, int(np.median(peers))):
-            duration[row] = start[order[at + 1]] - start[row]
-            clipped += 1
-    return clipped
+    suspects = np.flatnonzero((queue[2:] == queue[:-2]) & (end[:-2] > end[1:-1]) & (end[:-2] > end[2:]))
+    absurd = suspects[duration[order[suspects]] > _believed_ns(duration[order], queue, queue[suspects])]
+    duration[order[absurd]] = start[order[absurd + 1]] - start[order[absurd]]
+    return int(absurd.size)
+
+
+def _believed_ns(
+    duration: NDArray[np.int64], queue: NDArray[np.int64], wanted: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The longest duration that is taken as true in each of the ``wanted`` queues; ``queue`` is sorted."""
+    found, back = np.unique(wanted, return_inverse=True)
+    borders = zip(np.searchsorted(queue, found), np.searchsorted(queue, found, side="right"), strict=True)
+    medians = np.array([np.median(duration[low:high]) for low, high in borders])
+    return _RUNAWAY * np.maximum(1, medians)[back]
 
 
 def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]] | None:

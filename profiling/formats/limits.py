@@ -12,7 +12,9 @@ MIB = 1 << 20
 class Limits:
     """``ratio`` applies once ``ratio_after`` bytes are out: small files of repeated events compress further.
 
-    ``seconds`` needs a clock from the caller. ``metadata_bytes`` bounds what stands before and after the events.
+    ``seconds`` needs a clock from the caller. ``metadata_bytes`` bounds what stands before and after the events,
+    ``blank_bytes`` what is read over before the first of either, ``names`` the different names of device work,
+    ``devices`` the devices and the processes that it runs in: each is analysed by itself.
     """
 
     bytes_out: int = 16 << 30
@@ -22,6 +24,9 @@ class Limits:
     events: int = 60_000_000
     event_bytes: int = 8 * MIB
     metadata_bytes: int = 16 * MIB
+    blank_bytes: int = MIB
+    names: int = 20_000
+    devices: int = 512
     seconds: float | None = None
     name_characters: int = 1000
 

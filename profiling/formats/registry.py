@@ -44,8 +44,7 @@ def read(
     """
     limits = limits or Limits()
     name = name or path.name
-    if not path.is_file():
-        raise Refusal(RefusalCode.FILE_MISSING, {"name": shown(name)})
+    _refuse_unopenable(path, name)
     unpacked = Unpacked(path, Watch(limits=limits, progress=progress, clock=clock))
     if path.stat().st_size:
         refuse_report_name(name)
@@ -57,15 +56,31 @@ def refuse_unreadable(path: Path, *, name: str) -> None:
     unpacked = Unpacked(path, Watch(limits=Limits()))
     if path.stat().st_size:
         refuse_report_name(name)
-    next(_checked(unpacked.chunks()))
+    next(_checked(unpacked))
+
+
+def _refuse_unopenable(path: Path, name: str) -> None:
+    try:
+        if not path.is_file():
+            raise Refusal(RefusalCode.FILE_MISSING, {"name": shown(name)})
+        path.open("rb").close()
+    except OSError as error:
+        raise unopenable(error, name) from error
+
+
+def unopenable(error: OSError, name: str) -> Refusal:
+    """What the operating system says of a file."""
+    return Refusal(RefusalCode.FILE_UNREADABLE, {"name": shown(name), "reason": error.strerror or "?"})
 
 
 def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
-    stream = EventStream(_checked(unpacked.chunks()), limits)
+    stream = EventStream(_checked(unpacked), limits)
     seen = KinetoCollector(limits)
     for batch in stream.batches():
         seen.add(batch)
     cut = unpacked.truncated or unpacked.damaged or not stream.complete
+    if not seen.device.rows and stream.fault is not None:
+        raise stream.fault
     _refuse_without_gpu_work(seen, cut=cut)
     built, told = timelines(seen, stream.metadata, name)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
@@ -73,12 +88,17 @@ def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
     return Capture(format=kind, timelines=built, notes=tuple(notes))
 
 
-def _checked(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks, when they begin like JSON; blank bytes in front are read over, however many."""
-    head = b""
+def _checked(unpacked: Unpacked) -> Iterator[bytes]:
+    """The chunks, when they begin like JSON; blank bytes in front are read over."""
+    chunks, limit = unpacked.chunks(), unpacked.watch.limits.blank_bytes
+    head, blank = b"", 0
     for head in chunks:
         if head.strip(BLANK):
             break
+        blank += len(head)
+        if blank > limit:
+            unpacked.refuse_ratio(after=0)
+            raise Refusal(RefusalCode.TOO_MANY_BLANKS, {"limit": limit})
     refuse_not_json(head)
     yield head
     yield from chunks

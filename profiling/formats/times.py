@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 INVALID = np.iinfo(np.int64).min
 _EXACT_FLOAT_US = 2.0**43
 """Below this a float64 differs by less than half a nanosecond from the three decimals that were written."""
-_LARGEST_NS = 1 << 62
+_LARGEST_US = 1 << 52
+"""More than a century since 1970."""
+_LONGEST = 64
 
 
 def nanoseconds(values: Sequence[Any], exact: Callable[[], Sequence[Any]]) -> NDArray[np.int64]:
@@ -25,7 +27,7 @@ def nanoseconds(values: Sequence[Any], exact: Callable[[], Sequence[Any]]) -> ND
     if micro.size == 0:
         return micro.astype(np.int64)
     largest = np.abs(micro).max()
-    if not largest < _EXACT_FLOAT_US and not (largest < 2**53 and all(type(value) is int for value in values)):
+    if not largest < _EXACT_FLOAT_US and not (largest < _LARGEST_US and all(type(value) is int for value in values)):
         return _one_by_one(values if _all_exact(values) else exact())
     if str in set(map(type, values)):
         return _one_by_one(values)
@@ -44,8 +46,10 @@ def _one_by_one(values: Sequence[Any]) -> NDArray[np.int64]:
 def _exact_ns(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return INVALID
-    try:
-        ns = int((Decimal(value) * 1000).to_integral_value())
-    except (InvalidOperation, ValueError, OverflowError):
+    if isinstance(value, str) and len(value) > _LONGEST:
         return INVALID
-    return ns if -_LARGEST_NS < ns < _LARGEST_NS else INVALID
+    try:
+        micro = Decimal(value)
+        return int((micro * 1000).to_integral_value()) if abs(micro) < _LARGEST_US else INVALID
+    except (InvalidOperation, ValueError):
+        return INVALID

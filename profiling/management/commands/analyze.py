@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand
 
@@ -13,6 +13,7 @@ from profiling.analysis import analyse
 from profiling.classifier import classify
 from profiling.document import analysis_document, bottleneck_document, refusal_document
 from profiling.formats.limits import Limits
+from profiling.formats.registry import unopenable
 from profiling.messages import sentence
 from profiling.notes import Refusal
 
@@ -32,10 +33,9 @@ class Command(BaseCommand):
         try:
             analysis = analyse(paths, Limits(seconds=seconds), clock=monotonic)
         except Refusal as refusal:
-            self.stderr.write(sentence(refusal))
-            if as_json:
-                self._print(refusal_document(refusal))
-            sys.exit(BAD_INPUT)
+            self._refuse(refusal, as_json=as_json)
+        except OSError as error:
+            self._refuse(unopenable(error, Path(str(error.filename)).name), as_json=as_json)
         document = {**analysis_document(analysis), "bottleneck": bottleneck_document(classify(analysis.features))}
         if as_json:
             self._print(document)
@@ -43,6 +43,12 @@ class Command(BaseCommand):
             self.stdout.write(_table(document))
         for note in document["notes"]:
             self.stderr.write(note["sentence"])
+
+    def _refuse(self, refusal: Refusal, *, as_json: bool) -> NoReturn:
+        self.stderr.write(sentence(refusal))
+        if as_json:
+            self._print(refusal_document(refusal))
+        sys.exit(BAD_INPUT)
 
     def _print(self, document: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
