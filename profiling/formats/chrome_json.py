@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-import msgspec
-
 from profiling.formats.damaged_json import (
     Mended,
     close_of_array,
@@ -22,14 +20,13 @@ from profiling.formats.damaged_json import (
     refuse_second_document,
 )
 from profiling.formats.detect import without_events
-from profiling.formats.json_repair import repaired
 from profiling.formats.limits import Limits
+from profiling.formats.top_level import Keys, end_of_document, read_keys
 from profiling.formats.trace_events import Batch, DecodingFailure, decode_events, duplicate_keys, likely_ends
 from profiling.notes import NoteCode, Refusal, RefusalCode
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _KEY_LENGTH = 64
-_POSITION = re.compile(r"trailing characters \(byte (\d+)\)")
 _NEAR_THEN_FAR = (0, 1, 2, 3, 6, 12, 24, 48, 96, 192)
 _LOOK_AHEAD = 1 << 16
 _WAIT = 4 << 20
@@ -37,12 +34,6 @@ _WAIT = 4 << 20
 _SPACE = b" \t\r\n"
 _PHASE = b'"ph"'
 """A key of every event and of nothing else in these files."""
-
-
-def _trailing(error: str | None) -> int | None:
-    """Where the whole document ends of which the decoder says that only the text behind it is wrong."""
-    match = _POSITION.search(error or "")
-    return int(match[1]) - 1 if match else None
 
 
 @dataclass(slots=True)
@@ -137,8 +128,7 @@ class EventStream:
         head = self._buffer[: match.start()]
         self._buffer = self._buffer[match.end() :]
         refuse_second_document(head, allowed=1)
-        if self._add_metadata(head.rstrip().removesuffix(b",") + b"}") is not None:
-            self.repairs[NoteCode.METADATA_UNREADABLE] += 1
+        self._add(read_keys(head.rstrip().removesuffix(b",") + b"}", ends_file=False))
 
     # --- the events ----------------------------------------------------------------------------------------------
 
@@ -170,7 +160,7 @@ class EventStream:
 
     def _ended(self, text: bytes, error: Exception) -> Batch | None:
         """The last batch, if ``error`` says that only what follows the array in ``text`` is wrong."""
-        end = _trailing(str(error))
+        end = end_of_document(str(error))
         if end is None:
             return None
         array = text[:end].rstrip()
@@ -243,30 +233,13 @@ class EventStream:
         return bytes(tail).strip(_SPACE + b"\x00"), further
 
     def _close_object(self, text: bytes) -> None:
-        body = b"{" + text.removeprefix(b",")
-        error = self._add_metadata(body)
-        end = _trailing(error)
-        if end is not None:
-            self.repairs[NoteCode.TEXT_AFTER_END] += 1
-            error = self._add_metadata(body[:end])
-        if error is not None and "truncated" in error:
+        keys = read_keys(b"{" + text.removeprefix(b","), ends_file=True)
+        if keys.error is not None and "truncated" in keys.error:
             self.complete = False
-        elif error is not None:
-            self.repairs[NoteCode.METADATA_UNREADABLE] += 1
+        else:
+            self._add(keys)
 
-    def _add_metadata(self, text: bytes) -> str | None:
-        """Take over top-level keys; why that is not possible, if so."""
-        detail = None
-        for mending in (False, True):
-            repairs: Counter[NoteCode] = Counter()
-            try:
-                found = msgspec.json.decode(repaired(text, repairs) if mending else text)
-            except DecodingFailure as error:
-                detail = str(error)
-                if _trailing(detail) is not None:
-                    break
-                continue
-            self.repairs += repairs
-            self.metadata.update(found)
-            return None
-        return detail
+    def _add(self, keys: Keys) -> None:
+        self.metadata.update(keys.found)
+        self.repairs += keys.repairs
+        self.repairs[NoteCode.METADATA_UNREADABLE] += keys.error is not None

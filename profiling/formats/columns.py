@@ -115,9 +115,11 @@ class DeviceColumns:
             ]
         self._append("start", start)
         self._append("duration", duration)
-        self._append("device", self._seen_devices(args, pids))
+        devices = _devices(args, pids)
+        self._append("device", devices)
         self._append("stream", _numbered(self.streams, streams))
         self._append("process", _numbered(self.processes, pids))
+        self._refuse_many_devices(devices)
         self._append("kind", kind)
         self._append("name", names)
         self._append("correlation", integers([one.correlation for one in args], 0, low=1))
@@ -125,12 +127,10 @@ class DeviceColumns:
         self._add_collectives(np.flatnonzero((kind == WorkKind.KERNEL) & (family == Family.COMMUNICATION)), args, names)
         self.rows += len(events)
 
-    def _seen_devices(self, args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
-        devices = _devices(args, pids)
+    def _refuse_many_devices(self, devices: NDArray[np.int64]) -> None:
         self._device_ids.update(devices.tolist())
         if max(len(self._device_ids), len(self.processes)) > self.limits.devices:
             raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
-        return devices
 
     def _append(self, name: str, values: NDArray[Any]) -> None:
         self._columns[name].append(values)

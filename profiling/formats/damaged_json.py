@@ -45,7 +45,7 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
     except DecodingFailure as error:
         detail = str(error)
     good, lost, cut = _sorted_out(split(text[1:-1]))
-    fault = invalid_json(detail, offset - 1) if lost else None
+    fault = invalid_json(detail, offset - 1) if lost or cut else None
     if fault is not None and lost > max(1, _BROKEN_SHARE * (len(good) + lost)):
         raise fault
     repairs[NoteCode.EVENTS_UNREADABLE] += lost

@@ -79,9 +79,7 @@ def _kineto(unpacked: Unpacked, limits: Limits, name: str) -> Capture:
     for batch in stream.batches():
         seen.add(batch)
     cut = unpacked.truncated or unpacked.damaged or not stream.complete
-    if not seen.device.rows and stream.fault is not None:
-        raise stream.fault
-    _refuse_without_gpu_work(seen, cut=cut)
+    _refuse_without_gpu_work(seen, cut=cut, fault=stream.fault)
     built, told = timelines(seen, stream.metadata, name)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
     kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
@@ -104,11 +102,13 @@ def _checked(unpacked: Unpacked) -> Iterator[bytes]:
     yield from chunks
 
 
-def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool) -> None:
+def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool, fault: Refusal | None) -> None:
     if seen.device.rows:
         return
     if cut:
         raise Refusal(RefusalCode.FILE_TRUNCATED)
+    if fault is not None:
+        raise fault
     if seen.other_tool:
         raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
     if seen.events == 0:

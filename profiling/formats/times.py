@@ -1,7 +1,7 @@
 """Microseconds as written to integer nanoseconds, exactly."""
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -51,5 +51,5 @@ def _exact_ns(value: Any) -> int:
     try:
         micro = Decimal(value)
         return int((micro * 1000).to_integral_value()) if abs(micro) < _LARGEST_US else INVALID
-    except (InvalidOperation, ValueError):
+    except (ArithmeticError, ValueError):
         return INVALID

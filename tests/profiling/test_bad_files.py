@@ -1,5 +1,6 @@
 """Files that are no capture, or are made to harm: one clear sentence, in bounded memory."""
 
+import errno
 import gzip
 import io
 import json
@@ -99,6 +100,43 @@ def test_what_is_no_capture_is_named(tmp_path: Path, content: bytes, code: Refus
     refusal = _refusal(_file(tmp_path, content))
     assert refusal.code == code
     assert says in sentence(refusal)
+
+
+KERNEL = b'{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2}'
+HOST = b'{"ph":"X","cat":"cpu_op","name":"k","pid":0,"tid":7,"ts":1,"dur":2}'
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        KERNEL + b"},{}]}",
+        b"]," + KERNEL + b"," + KERNEL + b"]}",
+        b",".join([HOST] * 30) + b"," + KERNEL + b"},{}]}",
+        b",".join([HOST] * 30) + b"]," + KERNEL + b"]}",
+        b'{"ph":"M","name":"process_name"},' + KERNEL + b"},{}]}",
+    ],
+    ids=["brace", "bracket", "behind host events", "bracket behind host events", "behind names"],
+)
+def test_damage_that_takes_all_gpu_work_is_called_damage(tmp_path: Path, events: bytes) -> None:
+    assert _refusal(_file(tmp_path, b'{"traceEvents":[' + events)).code == RefusalCode.INVALID_JSON
+
+
+def test_text_behind_the_document_is_a_warning_and_lost_events_make_a_salvage(tmp_path: Path) -> None:
+    told = analyse([_file(tmp_path, TRACE + b" garbage")])
+    assert (told.outcome, NoteCode.TEXT_AFTER_END in [note.code for note in told.notes]) == (Outcome.WARN, True)
+    half = b'{"traceEvents":[' + KERNEL + b"]," + KERNEL + b"]}"
+    assert analyse([_file(tmp_path, half)]).outcome == Outcome.SALVAGE
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    path = _file(tmp_path, TRACE)
+    monkeypatch.setattr(Path, "open", refuse)
+    refusal = _refusal(path)
+    assert refusal.code == RefusalCode.FILE_UNREADABLE
+    assert sentence(refusal) == "trace.json cannot be opened: Permission denied."
 
 
 @pytest.mark.parametrize("name", ["report.nsys-rep", "old.qdrep", "kernel.ncu-rep"])

@@ -112,6 +112,33 @@ def test_an_event_beyond_repair_costs_itself_only() -> None:
     assert stream.repairs[NoteCode.EVENTS_UNREADABLE] == 1
 
 
+@pytest.mark.parametrize("stray", [b"]", b"]}", b"] garbage "])
+@pytest.mark.parametrize("head", [b"[", b'{"schemaVersion":1,"traceEvents":['])
+@pytest.mark.parametrize("size", [1 << 20, 90])
+def test_events_behind_a_stray_bracket_are_told_as_lost(stray: bytes, head: bytes, size: int) -> None:
+    events = [EVENT % number for number in range(100)]
+    text = head + b",".join(events[:50]) + stray + b"," + b",".join(events[50:]) + b"]}"
+    found, stream = _read(text, size)
+    assert len(found) == 50
+    assert +stream.repairs == {NoteCode.EVENTS_UNREADABLE: 50}
+
+
+@pytest.mark.parametrize(
+    "tail", [b"]} garbage", b'],"traceName":"x"} garbage', b"]}]", b'],"traceName":"C:\\path"},"more":1}']
+)
+def test_text_behind_the_document_is_told(tail: bytes) -> None:
+    found, stream = _read(_document(EVENT % 1, tail=tail))
+    assert len(found) == 1
+    assert stream.repairs[NoteCode.TEXT_AFTER_END] == 1
+    assert stream.repairs[NoteCode.METADATA_UNREADABLE] == 0
+    assert ("traceName" in stream.metadata) == (b"traceName" in tail)
+
+
+def test_blank_text_behind_the_document_is_not_told() -> None:
+    _, stream = _read(_document(EVENT % 1, tail=b"]}\n \x00\x00"))
+    assert not +stream.repairs
+
+
 def test_text_that_is_mostly_broken_is_refused() -> None:
     with pytest.raises(Refusal) as caught:
         _read(_document(*[b'{"ph":"X" "name":"k"}'] * 40))

@@ -62,6 +62,15 @@ def test_bad_input_ends_with_2_and_one_sentence(tmp_path: Path, capsys: pytest.C
     assert len(output.err.strip().splitlines()) == 1
 
 
+def test_a_path_that_the_system_refuses_ends_with_2_and_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        call_command("analyze", Path("a" * 300), "--json")
+    output = capsys.readouterr()
+    assert caught.value.code == 2
+    assert _answer(output.out)["error"]["code"] == "file_unreadable"
+    assert output.err.strip().endswith("cannot be opened: File name too long.")
+
+
 def test_all_ranks_make_one_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("generate_trace", tmp_path / "job", "--all-ranks", "--world-size", "2", "--steps", "1")
     call_command("analyze", tmp_path / "job", "--json")
