@@ -107,6 +107,11 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
     RefusalCode.NO_FILE: (_("The upload had no file."), _("Choose at least one file."), CHANGED),
     RefusalCode.TOO_MANY_FILES: (_("More files than one study takes."), _("Send some of the ranks only."), CHANGED),
     RefusalCode.UPLOAD_TOO_LARGE: (_("The files together are too large."), _SMALLER, CHANGED),
+    RefusalCode.FILE_UNREADABLE: (
+        _("The file is there, but the service may not read it."),
+        _("Check the permissions of the file."),
+        SAME,
+    ),
     RefusalCode.FILE_MISSING: (_("There is no file at the path given."), _("Check the path."), CHANGED),
     RefusalCode.EMPTY_FILE: (
         _("The file has no bytes: the profiler or the transfer was cut off."),
@@ -135,6 +140,9 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
     ),
     RefusalCode.TOO_MANY_BYTES: (_("The file is too large when unpacked."), _SMALLER, OTHER_FILE),
     RefusalCode.TOO_DEEP: (_("Brackets are nested deeper than any profiler writes."), _KINETO, OTHER_FILE),
+    RefusalCode.TOO_MANY_NAMES: (_("More different kernel names than any program has."), _SMALLER, OTHER_FILE),
+    RefusalCode.TOO_MANY_DEVICES: (_("More devices than one capture can hold."), _SMALLER, OTHER_FILE),
+    RefusalCode.TOO_MANY_BLANKS: (_("Blanks stand where the trace should begin."), _KINETO, OTHER_FILE),
     RefusalCode.TOO_MANY_EVENTS: (_("More events than one job may read."), _SMALLER, OTHER_FILE),
     RefusalCode.EVENT_TOO_LONG: (_("One event is longer than any profiler writes."), _KINETO, OTHER_FILE),
     RefusalCode.TOO_SLOW: (_("Reading took too long and was stopped."), _SMALLER, OTHER_FILE),
