@@ -25,4 +25,4 @@ def spawn(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
             os._exit(1)
 
     on_linux = sys.platform == "linux"
-    return subprocess.Popen(command, start_new_session=True, preexec_fn=tie if on_linux else None, **options)  # noqa: PLW1509
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=tie if on_linux else None, **options)

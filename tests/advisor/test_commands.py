@@ -111,6 +111,7 @@ def test_predict_gives_parts_that_add_up(catalog: None) -> None:
         (["--workload", "requirements.in"], "requirements.in is not valid JSON"),
         (["--trace", "requirements.in"], "text"),
         (["--trace", "missing.json"], "missing.json"),
+        (["--trace", "missing.json", "--accelerator", "nope"], "no accelerator nope"),
     ],
 )
 def test_advise_refuses_with_one_sentence(catalog: None, arguments: list[str], said: str) -> None:

@@ -70,7 +70,7 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
     )
     analysis = analyse(options["trace"], limits(), batch_per_step=hints.batch_per_step, clock=time.monotonic)
     bottleneck = classify(analysis.features)
-    answer, _ = answers.captured(
+    answer, _workload = answers.captured(
         analysis=analysis, bottleneck=bottleneck, hints=hints, goal=goal, limit=options["limit"]
     )
     return answer
@@ -87,7 +87,7 @@ def _positive(text: str) -> float:
 
 
 def _positive_int(text: str) -> int:
-    if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9])):
+    if not (text.isdecimal() and text.isascii() and int(text[:9]) >= 1):
         raise ArgumentTypeError(f"{text} is not a whole number above 0")
     return int(text)
 
