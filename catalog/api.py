@@ -89,7 +89,7 @@ class ServerViewSet(CatalogViewSet):
     """Rentable servers with their accelerators and how these are joined. Bandwidths are in one direction."""
 
     queryset = Server.objects.select_related("provider", "accelerator", "fabric").annotate(
-        total_memory_bytes=F("gpu_count") * F("accelerator__memory_bytes")
+        total_memory_bytes=filters.total_memory("")
     )
     serializer_class = serializers.ServerSerializer
     filterset_class = filters.ServerFilter

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import django_filters
 from django import forms
-from django.db.models import F, Q, QuerySet
+from django.db.models import BigIntegerField, ExpressionWrapper, F, Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from catalog.models import Accelerator, Offer, Provider, Server
@@ -57,6 +57,12 @@ class ProviderFilter(django_filters.FilterSet):
         fields: list[str] = []
 
 
+def total_memory(path: str) -> ExpressionWrapper:
+    """Bytes of all accelerators of the server at ``path``; PostgreSQL needs to be told that this exceeds an int."""
+    product = F(f"{path}gpu_count") * F(f"{path}accelerator__memory_bytes")
+    return ExpressionWrapper(product, output_field=BigIntegerField())
+
+
 def _at_server(path: str) -> type[django_filters.FilterSet]:
     """The filters by server; ``path`` leads from the listed row to its server."""
 
@@ -90,8 +96,7 @@ def _at_server(path: str) -> type[django_filters.FilterSet]:
             return rows.filter(nvlink if value == "true" else ~nvlink)
 
         def at_least_memory(self, rows: QuerySet, name: str, value: Decimal) -> QuerySet:
-            total = F(f"{path}gpu_count") * F(f"{path}accelerator__memory_bytes")
-            return rows.annotate(total_memory_bytes=total).filter(total_memory_bytes__gte=value * GIGA)
+            return rows.annotate(total_memory_bytes=total_memory(path)).filter(total_memory_bytes__gte=value * GIGA)
 
     return ByServer
 
