@@ -78,6 +78,7 @@ class Command(BaseCommand):
         self.stdout.write(f"  REST API            {address}api/v1/docs/   (a key: {_command('create_api_key NAME')})")
         self.stdout.write(f"  catalog admin       {address}admin/         {_admin_hint()}")
         self.stdout.write("Ctrl-C stops everything; the data stays in " + str(settings.VAR_DIR))
+        self.stdout.flush()  # a pipe (tee, a log) shows it now, not when the service ends
 
 
 _WORKER = [
