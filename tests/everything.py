@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 
 from tests.paths import REPOSITORY
@@ -32,11 +33,13 @@ def main() -> int:
 
 
 def _ensure_chromium() -> None:
-    """Browser tests need Chromium; on a Debian machine where this runs as root it is installed."""
-    if shutil.which("chromium") or os.geteuid() != 0 or not shutil.which("apt-get"):
+    """Browser tests need Chromium, and Playwright's driver libatomic; as root on Debian they are installed."""
+    is_there = shutil.which("chromium") and find_library("atomic")
+    if is_there or os.geteuid() != 0 or not shutil.which("apt-get"):
         return
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "chromium"]):
+    packages = ["chromium", "libatomic1", "fonts-dejavu-core"]
+    for step in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
         subprocess.run(["apt-get", *step], env=environment, check=False, stdout=subprocess.DEVNULL)
 
 
