@@ -51,7 +51,7 @@ def test_a_capture_is_answered_by_the_worker(stack: Stack, tmp_path: Path) -> No
     assert answered["error"] is None
     assert [part["rank"] for part in answered["result"]["capture"]["ranks"]] == [0, 1]
     assert answered["result"]["offers"]
-    assert files_left(stack) == []
+    until(lambda: files_left(stack) == [], "the capture is still there")
 
 
 def test_command_and_api_give_the_same_numbers(stack: Stack, tmp_path: Path) -> None:
