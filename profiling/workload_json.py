@@ -68,7 +68,7 @@ def _number(low: float, high: float) -> Callable[[Any, str], float]:
         if isinstance(value, bool) or not number:
             raise WorkloadError(WorkloadCode.NOT_A_NUMBER, pointer)
         if not low <= value <= high:
-            raise WorkloadError(WorkloadCode.OUT_OF_RANGE, pointer, low=low, high=high)
+            raise WorkloadError(WorkloadCode.OUT_OF_RANGE, pointer, low=f"{low:,.10g}", high=f"{high:,.10g}")
         return float(value)
 
     return read

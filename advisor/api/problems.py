@@ -69,6 +69,8 @@ def _document(error: Exception, response: Response) -> dict[str, object]:
         return problem(status=response.status_code, code=code, detail=str(error.detail), errors=errors)
     code = _CODES.get(response.status_code, "error")
     detail = response.data.get("detail", "") if isinstance(response.data, dict) else ""
+    if response.status_code == status.HTTP_404_NOT_FOUND:
+        detail = _("There is nothing at this address.")
     return problem(status=response.status_code, code=code, detail=str(detail))
 
 
