@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext_lazy as _
 
-from advisor.engine.explain import EngineCode, Parameter, VerdictCode
+from advisor.engine.explain import EngineCode, VerdictCode
+from profiling.notes import Parameter
 
 _Text = object
 

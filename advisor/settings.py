@@ -75,10 +75,11 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "advisor.middleware.BoundedBody",
-    "advisor.middleware.PrintableAddress",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    # after the language is known, before anything reads the body or the session
+    "advisor.middleware.BoundedBody",
+    "advisor.middleware.PrintableAddress",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -163,7 +163,9 @@ def shown(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    code: NoteCode | BottleneckCode
+    """A code of one of the closed lists (of readers, classifier or engine) and what its sentence names."""
+
+    code: StrEnum
     params: Mapping[str, Parameter] = field(default_factory=dict)
 
 

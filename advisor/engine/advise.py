@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.engine.cost import DEFAULT_STEPS, Goal, Priced, total_samples
-from advisor.engine.explain import EngineCode, Note
+from advisor.engine.explain import EngineCode
 from advisor.engine.headline import headline, verdict_notes, why_no_verdict
 from advisor.engine.memory import Fit
 from advisor.engine.plans import is_data_parallel, legal_plans
@@ -18,6 +18,7 @@ from advisor.engine.table import Table
 from advisor.engine.verdict import Comparison, compare_families
 from advisor.engine.version import ENGINE_VERSION
 from catalog.specs import AcceleratorSpec, OfferSpec
+from profiling.notes import Note
 from profiling.workload import Mode, Workload
 
 _FIRST = 10

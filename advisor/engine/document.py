@@ -10,7 +10,6 @@ from typing import Any
 
 from advisor.engine.advise import Advice
 from advisor.engine.cost import Goal
-from advisor.engine.explain import Note
 from advisor.engine.plans import Plan
 from advisor.engine.prediction import Prediction
 from advisor.engine.ranking import Ranked
@@ -18,6 +17,7 @@ from advisor.engine.scaling import Curve
 from advisor.engine.shapes import parameter_count
 from advisor.engine.verdict_document import comparison_document
 from catalog.specs import ServerSpec
+from profiling.notes import Note
 from profiling.workload import Workload
 
 Document = dict[str, Any]

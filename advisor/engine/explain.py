@@ -1,10 +1,9 @@
 """Reasons as data: the codes that predictions and answers carry. Their sentences live in ``advisor/messages.py``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
-Parameter = str | int | float
+from profiling.notes import Parameter
 
 
 class EngineCode(StrEnum):
@@ -63,14 +62,6 @@ class VerdictCode(StrEnum):
     UNDIVIDED = "verdict_undivided"
     CAPTURED_COUNT = "verdict_captured_count"
     ONE_GPU_CAPTURED = "verdict_one_gpu_captured"
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One reason: a code and what its sentence names."""
-
-    code: EngineCode | VerdictCode
-    params: Mapping[str, Parameter] = field(default_factory=dict)
 
 
 class EngineRefusal(Exception):

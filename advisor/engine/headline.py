@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.engine.cost import Goal
-from advisor.engine.explain import EngineCode, Note, VerdictCode
+from advisor.engine.explain import EngineCode, VerdictCode
 from advisor.engine.fabric import silicon_family
 from advisor.engine.market import MarketPremium
 from advisor.engine.pairs import memory_apart
@@ -12,6 +12,7 @@ from advisor.engine.prediction import Outcome, Prediction
 from advisor.engine.ranking import Ranked
 from advisor.engine.step import Job
 from advisor.engine.verdict import Comparison
+from profiling.notes import Note
 from profiling.workload import Workload
 
 

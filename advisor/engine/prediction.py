@@ -9,7 +9,7 @@ import numpy as np
 from advisor.engine.calibrated import Evidence, constant
 from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
-from advisor.engine.explain import EngineCode, EngineRefusal, Note
+from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import Hardware, hardware, running_dtype
 from advisor.engine.intervals import evidence, link_range, step_halfwidth
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
@@ -18,6 +18,7 @@ from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
 from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
 from catalog.specs import AcceleratorSpec, FabricSpec, ServerSpec
+from profiling.notes import Note
 from profiling.workload import Workload
 
 

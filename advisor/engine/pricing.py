@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from advisor.engine.cost import Goal, Priced, priced, total_samples
-from advisor.engine.explain import EngineCode, Note
+from advisor.engine.explain import EngineCode
 from advisor.engine.plans import GPU_COUNTS, legal_plans
 from advisor.engine.prediction import Outcome, Prediction, Shortage
 from advisor.engine.step import Job
 from advisor.engine.table import Table
 from catalog.specs import OfferSpec
+from profiling.notes import Note
 
 
 @dataclass(slots=True, kw_only=True)

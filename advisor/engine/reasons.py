@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from advisor.engine.explain import EngineCode, Note
+from advisor.engine.explain import EngineCode
 from advisor.engine.fabric import LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES, route
 from advisor.engine.hardware import gemm_law, running_dtype
 from advisor.engine.memory import Fit
 from advisor.engine.step import Job
 from catalog.specs import AcceleratorSpec, FabricSpec
+from profiling.notes import Note
 
 _FIT_CODES = {
     Fit.TIGHT: EngineCode.MEMORY_TIGHT,

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from advisor.engine.cost import Goal
-from advisor.engine.explain import EngineCode, Note
+from advisor.engine.explain import EngineCode
 from advisor.engine.hardware import running_dtype
 from catalog.specs import OfferSpec
+from profiling.notes import Note
 from profiling.workload import Workload
 
 
