@@ -11,8 +11,8 @@ from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
 from profiling.analysis import Analysis, NamedFile, analyse_captures, read_captures
 from profiling.classifier import Bottleneck, classify
+from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
-from profiling.formats.registry import Capture
 from profiling.notes import Note
 from profiling.runs import Claim, Step
 from profiling.workload import Workload

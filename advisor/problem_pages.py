@@ -165,6 +165,27 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
         _KINETO,
         OTHER_FILE,
     ),
+    RefusalCode.LINE_TOO_LONG: (_("A line is longer than any tool writes."), _KINETO, OTHER_FILE),
+    RefusalCode.DATABASE_DAMAGED: (
+        _("The SQLite file is cut or damaged, or its tables are not what they seem."),
+        _("Export the report again: nsys export --type sqlite FILE."),
+        OTHER_FILE,
+    ),
+    RefusalCode.CUDA_NOT_TRACED: (
+        _("The capture was made without tracing CUDA."),
+        _("Capture with nsys profile --trace=cuda,nvtx."),
+        OTHER_FILE,
+    ),
+    RefusalCode.NO_DISPATCHES: (
+        _("The profiler saw no kernel: the wrong process, or no permission."),
+        _("Trace the process that uses the GPU, with permission for its counters."),
+        OTHER_FILE,
+    ),
+    RefusalCode.NO_ROWS: (_("A known kind of file without one usable row."), _RECORD, OTHER_FILE),
+    RefusalCode.ARCHIVE_DAMAGED: (_("The archive is cut or damaged."), _("Pack the files again."), OTHER_FILE),
+    RefusalCode.ARCHIVE_ENCRYPTED: (_("The archive asks for a password."), _("Pack it without one."), OTHER_FILE),
+    RefusalCode.TOO_MANY_MEMBERS: (_("The archive holds too many files."), _("Pack the captures only."), OTHER_FILE),
+    RefusalCode.TOO_MANY_ROWS: (_("The table is larger than any such report."), _SMALLER, OTHER_FILE),
     RefusalCode.NO_TRACE_IN_FOLDER: (_("None of the files is a capture."), _KINETO, OTHER_FILE),
 }
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from profiling.breakdown import Breakdown, breakdowns
 from profiling.features import Features, features
+from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
-from profiling.formats.registry import Capture, read
+from profiling.formats.registry import read
 from profiling.notes import Note, NoteCode, Outcome, Refusal, RefusalCode, outcome_of, shown
 from profiling.steps import Steps, find_steps, repetitions
 from profiling.timeline import UNKNOWN, Timeline

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.intervals import Intervals, clip, join, length_without, union
-from profiling.kernels import CLASS_OF, Family, families
+from profiling.kernels import CLASS_OF, COMMUNICATING, families
 from profiling.timeline import Timeline, WorkKind
 from profiling.workload import KernelClass
 
@@ -60,11 +60,15 @@ class DeviceWork:
 
     @property
     def is_communication(self) -> NDArray[np.bool_]:
-        return (self.is_kernel & (self.family == Family.COMMUNICATION)) | (self.kind == WorkKind.PEER_COPY)
+        return (self.is_kernel & self._communicates) | (self.kind == WorkKind.PEER_COPY)
 
     @property
     def is_compute(self) -> NDArray[np.bool_]:
-        return self.is_kernel & (self.family != Family.COMMUNICATION)
+        return (self.is_kernel & ~self._communicates) | (self.kind == WorkKind.GRAPH)
+
+    @property
+    def _communicates(self) -> NDArray[np.bool_]:
+        return np.isin(self.family, COMMUNICATING)
 
     @property
     def is_copy(self) -> NDArray[np.bool_]:

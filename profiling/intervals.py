@@ -20,6 +20,9 @@ class Intervals:
         return int((self.end - self.start).sum())
 
 
+NOTHING = Intervals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
 def union(start: Times, end: Times) -> Intervals:
     """The set covered by intervals in any order; overlapping and touching ones are joined."""
     if start.size == 0:

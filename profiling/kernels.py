@@ -19,7 +19,10 @@ TELLING = 256
 
 
 class Family(IntEnum):
-    """``UNKNOWN``: no pattern of the table matches; counted as other work, and reported as unclassified."""
+    """``UNKNOWN``: no pattern of the table matches; counted as other work, and reported as unclassified.
+
+    ``WAITING``: communication kernels that move no data but wait for their peers.
+    """
 
     UNKNOWN = 0
     MATMUL = 1
@@ -28,7 +31,10 @@ class Family(IntEnum):
     COMMUNICATION = 4
     COPY = 5
     OTHER = 6
+    WAITING = 7
 
+
+COMMUNICATING = (Family.COMMUNICATION, Family.WAITING)
 
 CLASS_OF: dict[Family, KernelClass] = {
     Family.MATMUL: KernelClass.MATMUL,

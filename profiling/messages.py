@@ -60,6 +60,21 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.PRECISION_ASSUMED: _("No kernel name tells the number format; %(precision)s is assumed."),
     NoteCode.BATCH_UNKNOWN: _("The capture does not tell the batch size; results are per step."),
     NoteCode.DEVICE_UNKNOWN: _("The capture does not name the GPU."),
+    NoteCode.NO_TIMELINE: _("A summary has no timeline: overlap, idle time and the step are unknown."),
+    NoteCode.NO_TIMES: _("An execution trace has no timing; add the Kineto trace of the same run."),
+    NoteCode.COARSE_SAMPLES: _("Samples of whole devices: no kernels and no steps, so the label is coarse."),
+    NoteCode.MACHINE_ONLY: _("This tells of the machine and not of the job; add a trace of the job."),
+    NoteCode.ENVIRONMENT_NOT_READ: _("The file contains environment variables; they were not read."),
+    NoteCode.EVENTS_DROPPED: _("Events were dropped by the profiler; the figures are lower bounds."),
+    NoteCode.VALUES_MISSING: _("%(count)s value(s) are missing in the file and count as unknown."),
+    NoteCode.GRAPHS_WHOLE: _(
+        "%(count)s CUDA graph launch(es) were traced as a whole; what ran inside is unknown. "
+        "Capture with --cuda-graph-trace=node."
+    ),
+    NoteCode.GRAPHS_UNDER_RECORDED: _(
+        "Only %(seen)s of %(count)s CUDA graph launches have kernels in the capture; idle time is unknown."
+    ),
+    NoteCode.STEPS_FROM_RANGES: _("Steps are taken from %(count)s repeated ranges named “%(name)s”."),
 }
 
 REFUSALS: Mapping[RefusalCode, Promise] = {
@@ -108,6 +123,17 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     ),
     RefusalCode.NOT_A_GPU_TRACE: _("The trace has %(events)s events but none of a GPU profiler."),
     RefusalCode.NO_TRACE_IN_FOLDER: _("None of the %(count)s files is a trace that can be read."),
+    RefusalCode.LINE_TOO_LONG: _("A line of the file is longer than the limit of %(limit)s characters."),
+    RefusalCode.DATABASE_DAMAGED: _("The SQLite file is damaged or is not what it seems; export it again."),
+    RefusalCode.CUDA_NOT_TRACED: _("CUDA kernels were not traced: capture with nsys profile --trace=cuda,nvtx."),
+    RefusalCode.NO_DISPATCHES: _(
+        "No kernel dispatches recorded: the wrong process was traced, or permission for the GPU was missing."
+    ),
+    RefusalCode.NO_ROWS: _("This seems to be: %(kind)s, but it holds no usable rows."),
+    RefusalCode.ARCHIVE_DAMAGED: _("The archive is damaged and cannot be unpacked."),
+    RefusalCode.ARCHIVE_ENCRYPTED: _("The archive is encrypted; upload it without a password."),
+    RefusalCode.TOO_MANY_MEMBERS: _("The archive holds more than %(limit)s files."),
+    RefusalCode.TOO_MANY_ROWS: _("The table has more than the limit of %(limit)s rows."),
 }
 
 

@@ -59,6 +59,16 @@ class NoteCode(StrEnum):
     PRECISION_ASSUMED = "precision_assumed"
     BATCH_UNKNOWN = "batch_unknown"
     DEVICE_UNKNOWN = "device_unknown"
+    NO_TIMELINE = "no_timeline"
+    NO_TIMES = "no_times"
+    COARSE_SAMPLES = "coarse_samples"
+    MACHINE_ONLY = "machine_only"
+    ENVIRONMENT_NOT_READ = "environment_not_read"
+    EVENTS_DROPPED = "events_dropped"
+    VALUES_MISSING = "values_missing"
+    GRAPHS_WHOLE = "graphs_whole"
+    GRAPHS_UNDER_RECORDED = "graphs_under_recorded"
+    STEPS_FROM_RANGES = "steps_from_ranges"
 
 
 class BottleneckCode(StrEnum):
@@ -121,6 +131,15 @@ class RefusalCode(StrEnum):
     NO_GPU_WORK = "no_gpu_work"
     NOT_A_GPU_TRACE = "not_a_gpu_trace"
     NO_TRACE_IN_FOLDER = "no_trace_in_folder"
+    LINE_TOO_LONG = "line_too_long"
+    DATABASE_DAMAGED = "database_damaged"
+    CUDA_NOT_TRACED = "cuda_not_traced"
+    NO_DISPATCHES = "no_dispatches"
+    NO_ROWS = "no_rows"
+    ARCHIVE_DAMAGED = "archive_damaged"
+    ARCHIVE_ENCRYPTED = "archive_encrypted"
+    TOO_MANY_MEMBERS = "too_many_members"
+    TOO_MANY_ROWS = "too_many_rows"
 
 
 WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
@@ -149,6 +168,13 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.FILES_IGNORED: Outcome.WARN,
     NoteCode.UNMARKED_REPETITION: Outcome.WARN,
     NoteCode.FIRST_STEP_EXCLUDED: Outcome.WARN,
+    NoteCode.NO_TIMELINE: Outcome.PARTIAL,
+    NoteCode.NO_TIMES: Outcome.PARTIAL,
+    NoteCode.ENVIRONMENT_NOT_READ: Outcome.WARN,
+    NoteCode.EVENTS_DROPPED: Outcome.WARN,
+    NoteCode.VALUES_MISSING: Outcome.WARN,
+    NoteCode.GRAPHS_WHOLE: Outcome.PARTIAL,
+    NoteCode.GRAPHS_UNDER_RECORDED: Outcome.PARTIAL,
 }
 """Notes that lower the outcome; all others are information."""
 

@@ -6,11 +6,12 @@ valid value takes.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from profiling.intervals import NOTHING, Intervals
 from profiling.workload import CollectiveKind
 
 UNKNOWN = -1
@@ -18,33 +19,56 @@ COLLECTIVE_KINDS: tuple[CollectiveKind, ...] = tuple(CollectiveKind)
 
 
 class WorkKind(IntEnum):
+    """``GRAPH``: a CUDA graph recorded as a whole; what ran inside is unknown, but the device was busy."""
+
     KERNEL = 0
     COPY = 1
     FILL = 2
     PEER_COPY = 3
+    GRAPH = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collectives:
-    """What is known of the communication rows, in order of start. All columns have the same shape ``(m,)``.
+    """What is known of the communication kernels, in order of start. All columns have the same shape ``(m,)``.
 
     ``row`` indexes the timeline; ``kind`` indexes ``COLLECTIVE_KINDS``; ``message_bytes`` as nccl-tests counts.
+    ``communicator`` indexes ``communicators``, the names of the process groups; ``sequence`` numbers the calls of one
+    communicator, where the capture does. Both are None where the capture names no groups.
     """
 
     row: NDArray[np.int64]
     kind: NDArray[np.int8]
     message_bytes: NDArray[np.int64]
     group_size: NDArray[np.int32]
+    communicator: NDArray[np.int32] | None = None
+    sequence: NDArray[np.int64] | None = None
+    communicators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSide:
-    """Host events of the capture: how many framework operators, and how many calls that put work on a GPU."""
+    """Host events of the capture. A count is None where such captures do not record it.
 
-    operators: int
-    launches: int
-    synchronise_ns: int
-    has_backward: bool
+    ``operators``: framework operators; ``launches``: calls that put work on a GPU; ``graph_launches`` those of them
+    that launch a whole CUDA graph. ``waits``: when the host waited for a device in a synchronising call;
+    ``input``: when it loaded or waited for input data.
+    """
+
+    operators: int | None = None
+    launches: int | None = None
+    graph_launches: int = 0
+    has_backward: bool = False
+    waits: Intervals = NOTHING
+    input: Intervals = NOTHING
+
+
+class StepSource(StrEnum):
+    """What marks the steps of a capture."""
+
+    PROFILER = "profiler"
+    RANGES = "ranges"
+    REPETITION = "repetition"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +92,10 @@ class Timeline:
     ``launched_ns`` is the start of the host call that launched the work, ``bytes`` the payload of a copy.
     ``device_names`` covers every device that the capture lists, used or not. ``clocks_agree`` is false where kernels
     start before the call that launched them, so that host and device times must not be compared.
+    ``steps_from``: what marked ``steps``. ``epoch_ns`` + a time of the capture = Unix time. ``vendor`` of the devices.
+    ``flops`` and ``moved_bytes``: work of each row where the capture has the shapes of its operator, else NaN; None
+    where it has no shapes at all. ``occupancy_known``: kernels with a usable occupancy. ``incomplete``: the profiler
+    lost events, so that all figures are lower bounds.
     """
 
     rank: int | None
@@ -88,6 +116,13 @@ class Timeline:
     device_names: Mapping[int, str]
     clocks_agree: bool
     peak_memory_bytes: int | None
+    steps_from: StepSource = StepSource.PROFILER
+    epoch_ns: int | None = None
+    vendor: str | None = None
+    flops: NDArray[np.float64] | None = None
+    moved_bytes: NDArray[np.float64] | None = None
+    occupancy_known: int | None = None
+    incomplete: bool = False
 
     @property
     def end_ns(self) -> NDArray[np.int64]:

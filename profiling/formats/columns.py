@@ -1,16 +1,14 @@
 """Growing columns of device work and of host calls, filled batch by batch while a file streams by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.formats.kineto_args import MOST_BYTES, Args, integer, kind_of, message_bytes
 from profiling.formats.limits import Limits
-from profiling.formats.trace_events import Event
-from profiling.kernels import Family, classify
+from profiling.kernels import COMMUNICATING, Family, classify
 from profiling.notes import Refusal, RefusalCode
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind
@@ -21,27 +19,6 @@ _TYPES: dict[str, type] = {
     "collective_row": np.int64, "collective_kind": np.int8, "message": np.int64, "group": np.int32,
 }  # fmt: skip
 _FIRST_ROWS = 1 << 12
-_LARGEST_GROUP = 10**6
-_INT, _NONE = {int}, {type(None)}
-
-
-def integers(values: Sequence[Any], missing: int, low: int = 0, high: int = 2**63 - 1) -> NDArray[np.int64]:
-    """A column of integers of any spelling; ``missing`` where a value is none or out of range."""
-    types = set(map(type, values))
-    if types <= _NONE:
-        return np.full(len(values), missing, dtype=np.int64)
-    if types == _INT:
-        try:
-            column = np.array(values, dtype=np.int64)
-        except OverflowError:
-            return _one_by_one(values, missing, low, high)
-        return np.where((column >= low) & (column <= high), column, missing)
-    return _one_by_one(values, missing, low, high)
-
-
-def _one_by_one(values: Sequence[Any], missing: int, low: int, high: int) -> NDArray[np.int64]:
-    found = [integer(value, low, high) for value in values]
-    return np.array([missing if value is None else value for value in found], dtype=np.int64)
 
 
 @dataclass(slots=True)
@@ -66,6 +43,36 @@ class Column:
     def values(self) -> NDArray[Any]:
         """What was appended; no view may be held while the column still grows."""
         return self._block[: self.size]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveColumns:
+    """What a reader knows of some communication kernels; columns of one shape, ``UNKNOWN`` where it does not."""
+
+    kind: NDArray[np.int8]
+    message: NDArray[np.int64]
+    group: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Neighbouring rows of device work as a reader has them: columns of one length.
+
+    ``names``, ``streams`` and ``processes`` may hold anything that a file can hold; they are numbered by value.
+    ``kinds`` are ``WorkKind`` by the reader's own categories. ``collectives(places, kinds)`` is asked for the
+    communication kernels among the rows, ``kinds`` being what their names tell; without it the names alone count.
+    """
+
+    start: NDArray[np.int64]
+    duration: NDArray[np.int64]
+    names: Sequence[Any]
+    kinds: Sequence[int]
+    devices: NDArray[np.int64]
+    streams: Sequence[Any]
+    processes: Sequence[Any]
+    correlation: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+    collectives: Callable[[list[int], list[CollectiveKind | None]], CollectiveColumns] | None = None
 
 
 @dataclass(slots=True)
@@ -95,37 +102,23 @@ class DeviceColumns:
         """The same, forgotten here: its memory is free once the caller is done with it."""
         return self._columns.pop(name).values
 
-    def add(
-        self,
-        events: Sequence[Event],
-        args: Sequence[Args],
-        kinds: Sequence[int],
-        start: NDArray[np.int64],
-        duration: NDArray[np.int64],
-    ) -> None:
-        """Append rows; ``kinds`` are ``WorkKind`` by category, corrected here for copies that run as kernels."""
-        names = np.array([self._name_id(event.name) for event in events], dtype=np.int32)
+    def add(self, rows: Rows) -> None:
+        """Append rows; kinds are corrected for copies that run as kernels."""
+        names = np.array([self._name_id(name) for name in rows.names], dtype=np.int32)
         family = np.array(self._families, dtype=np.int8)[names]
-        kind = self._corrected(np.array(kinds, dtype=np.int8), family, names)
-        pids = [event.pid for event in events]
-        streams = [one.stream for one in args]
-        if None in streams:
-            streams = [
-                one.stream if one.stream is not None else event.tid for one, event in zip(args, events, strict=True)
-            ]
-        self._append("start", start)
-        self._append("duration", duration)
-        devices = _devices(args, pids)
-        self._append("device", devices)
-        self._append("stream", _numbered(self.streams, streams))
-        self._append("process", _numbered(self.processes, pids))
-        self._refuse_many_devices(devices)
+        kind = self._corrected(np.array(rows.kinds, dtype=np.int8), family, names)
+        self._append("start", rows.start)
+        self._append("duration", rows.duration)
+        self._append("device", rows.devices)
+        self._append("stream", _numbered(self.streams, rows.streams))
+        self._append("process", _numbered(self.processes, rows.processes))
+        self._refuse_many_devices(rows.devices)
         self._append("kind", kind)
         self._append("name", names)
-        self._append("correlation", integers([one.correlation for one in args], 0, low=1))
-        self._append("bytes", integers([one.bytes for one in args], UNKNOWN, high=MOST_BYTES))
-        self._add_collectives(np.flatnonzero((kind == WorkKind.KERNEL) & (family == Family.COMMUNICATION)), args, names)
-        self.rows += len(events)
+        self._append("correlation", rows.correlation)
+        self._append("bytes", rows.bytes)
+        self._add_collectives(rows, np.flatnonzero((kind == WorkKind.KERNEL) & np.isin(family, COMMUNICATING)), names)
+        self.rows += len(rows.names)
 
     def _refuse_many_devices(self, devices: NDArray[np.int64]) -> None:
         self._device_ids.update(devices.tolist())
@@ -162,34 +155,31 @@ class DeviceColumns:
         fills = np.array(self._is_fill)[names]
         return np.where(copies, np.where(fills, WorkKind.FILL, WorkKind.COPY), kind).astype(np.int8)
 
-    def _add_collectives(self, rows: NDArray[np.int64], args: Sequence[Args], names: NDArray[np.int32]) -> None:
-        if not rows.size:
+    def _add_collectives(self, rows: Rows, places: NDArray[np.int64], names: NDArray[np.int32]) -> None:
+        if not places.size:
             return
-        mine = [args[at] for at in rows.tolist()]
-        kinds = [
-            kind_of(one.collective) or self._collectives[name] or CollectiveKind.UNKNOWN
-            for one, name in zip(mine, names[rows].tolist(), strict=True)
-        ]
-        self._append("collective_row", self.rows + rows)
-        self._append("collective_kind", np.array([COLLECTIVE_KINDS.index(kind) for kind in kinds]))
-        self._append("message", np.array([message_bytes(*pair) for pair in zip(mine, kinds, strict=True)]))
-        self._append("group", integers([one.group_size for one in mine], UNKNOWN, low=1, high=_LARGEST_GROUP))
+        named = [self._collectives[name] for name in names[places].tolist()]
+        describe = rows.collectives or _by_name
+        found = describe(places.tolist(), named)
+        self._append("collective_row", self.rows + places)
+        self._append("collective_kind", found.kind)
+        self._append("message", found.message)
+        self._append("group", found.group)
 
 
-def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
-    """Device numbers: by argument, for a peer copy the device it runs in, else by the row's process id."""
-    devices = [one.device for one in args]
-    if set(map(type, devices)) != _INT:
-        devices = [
-            next((value for value in (one.device, one.in_device, one.from_device) if value is not None), pid)
-            for one, pid in zip(args, pids, strict=True)
-        ]
-    return integers(devices, 0, high=2**31 - 1)
+def _by_name(places: list[int], named: list[CollectiveKind | None]) -> CollectiveColumns:
+    unknown = np.full(len(places), UNKNOWN, dtype=np.int64)
+    return CollectiveColumns(kind=kind_column(named), message=unknown, group=unknown)
+
+
+def kind_column(kinds: Sequence[CollectiveKind | None]) -> NDArray[np.int8]:
+    """Places in ``COLLECTIVE_KINDS``."""
+    return np.array([COLLECTIVE_KINDS.index(kind or CollectiveKind.UNKNOWN) for kind in kinds], dtype=np.int8)
 
 
 def _numbered(seen: dict[Any, int], keys: Sequence[Any]) -> NDArray[np.int32]:
     """The number of each key, new keys numbered on; anything but an integer counts by its text."""
-    if set(map(type, keys)) != _INT:
+    if set(map(type, keys)) != {int}:
         keys = [key if key.__class__ is int else str(key)[:80] for key in keys]
     for key in set(keys) - seen.keys():
         seen[key] = len(seen)

@@ -77,22 +77,17 @@ def refuse_report_name(name: str) -> None:
             raise Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": command})
 
 
-def refuse_not_json(head: bytes) -> None:
-    """Refuse text and binary that does not start like JSON."""
-    text = head.lstrip()
-    if text[:1] == b"{" or re.match(rb"\[\s*([\[\]{]|\Z)", text):
-        return
-    if not text:
-        raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION)
+def refuse_unknown(head: bytes) -> Refusal:
+    """Why a file that no reader recognises cannot be read, by what it looks like."""
     sample = head[:65536]
     control = sum(byte < 9 or 13 < byte < 27 for byte in sample[:4096])
     if control > len(sample[:4096]) // 50:
-        raise Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": head[:16].hex(" ")})
+        return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": head[:16].hex(" ")})
     words = sample.decode("utf-8", errors="replace")
     for kind, pattern in _TEXTS:
         if pattern.search(words):
-            raise Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
-    raise Refusal(RefusalCode.TEXT_FILE)
+            return Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
+    return Refusal(RefusalCode.TEXT_FILE)
 
 
 def without_events(text: bytes, *, whole: bool) -> Refusal:

@@ -6,18 +6,22 @@ category, never by process id.
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profiling.formats.columns import DeviceColumns, LaunchColumns, integers
-from profiling.formats.kineto_args import MOST_BYTES, Args, decoded, element_bytes, integer
+from profiling.formats.columns import CollectiveColumns, DeviceColumns, LaunchColumns, Rows, kind_column
+from profiling.formats.kineto_args import Args, decoded, element_bytes, kind_of, message_bytes
 from profiling.formats.limits import Limits
+from profiling.formats.numbers import MOST_BYTES, integer, integers
 from profiling.formats.times import INVALID, nanoseconds
 from profiling.formats.trace_events import Batch, Event
 from profiling.notes import NoteCode
-from profiling.timeline import StepSpan, WorkKind
+from profiling.timeline import UNKNOWN, StepSpan, WorkKind
+from profiling.workload import CollectiveKind
 
 IGNORED, DEVICE, CALL, OPERATOR, ANNOTATION, INSTANT, BACKWARD, METADATA, MARKED_OPERATOR = range(9)
 
@@ -47,6 +51,7 @@ _KINDS: dict[str | None, WorkKind] = {
     "gpu_memset": WorkKind.FILL,
     "memset": WorkKind.FILL,
 }
+_LARGEST_GROUP = 10**6
 _LONGEST_NS = 86_400 * 10**9
 """No work of a device takes a day, and none starts so long before the origin of its clock."""
 _DTYPES_TOLD = 5
@@ -155,7 +160,7 @@ class KinetoCollector:
                 if element_bytes(dtype) is None
             )
         kinds = [_kind(event, one) for event, one in zip(rows, args, strict=True)]
-        self.device.add(rows, args, kinds, start[good], duration[good])
+        self.device.add(_rows(rows, args, kinds, start[good], duration[good]))
 
     def _calls(self, batch: Batch, chosen: list[int]) -> None:
         if not chosen:
@@ -216,3 +221,49 @@ def _between_devices(event: Event, args: Args) -> bool:
     if args.from_device is not None and args.to_device is not None:
         return bool(args.from_device != args.to_device)
     return "PtoP" in str(event.name)
+
+
+def _rows(
+    events: Sequence[Event],
+    args: Sequence[Args],
+    kinds: Sequence[int],
+    start: NDArray[np.int64],
+    duration: NDArray[np.int64],
+) -> Rows:
+    pids = [event.pid for event in events]
+    streams = [one.stream for one in args]
+    if None in streams:
+        streams = [one.stream if one.stream is not None else event.tid for one, event in zip(args, events, strict=True)]
+    return Rows(
+        start=start,
+        duration=duration,
+        names=[event.name for event in events],
+        kinds=kinds,
+        devices=_devices(args, pids),
+        streams=streams,
+        processes=pids,
+        correlation=integers([one.correlation for one in args], 0, low=1),
+        bytes=integers([one.bytes for one in args], UNKNOWN, high=MOST_BYTES),
+        collectives=lambda places, named: _collectives([args[at] for at in places], named),
+    )
+
+
+def _collectives(args: Sequence[Args], named: Sequence[CollectiveKind | None]) -> CollectiveColumns:
+    kinds = [kind_of(one.collective) or by_name for one, by_name in zip(args, named, strict=True)]
+    sizes = [message_bytes(one, kind or CollectiveKind.UNKNOWN) for one, kind in zip(args, kinds, strict=True)]
+    return CollectiveColumns(
+        kind=kind_column(kinds),
+        message=np.array(sizes, dtype=np.int64),
+        group=integers([one.group_size for one in args], UNKNOWN, low=1, high=_LARGEST_GROUP),
+    )
+
+
+def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
+    """Device numbers: by argument, for a peer copy the device it runs in, else by the row's process id."""
+    devices = [one.device for one in args]
+    if set(map(type, devices)) != {int}:
+        devices = [
+            next((value for value in (one.device, one.in_device, one.from_device) if value is not None), pid)
+            for one, pid in zip(args, pids, strict=True)
+        ]
+    return integers(devices, 0, high=2**31 - 1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from profiling.formats.numbers import MOST_BYTES, integer
 from profiling.timeline import UNKNOWN
 from profiling.workload import CollectiveKind
 
@@ -50,26 +51,6 @@ def _single(raw: bytes) -> Args:
         return _one.decode(raw.decode("utf-8", errors="replace"))
     except (msgspec.DecodeError, ValueError):
         return NOTHING
-
-
-_DIGITS = 32
-"""Longer text is no number of a profiler, and Python refuses to convert some thousand digits."""
-MOST_BYTES = 1 << 50
-"""A message, a copy or a memory of more than a pebibyte cannot be true."""
-
-
-def integer(value: Any, low: int = 0, high: int = 2**63 - 1) -> int | None:
-    """An integer in range, also one printed as text or float; else None."""
-    if isinstance(value, str):
-        try:
-            value = int(value) if len(value) <= _DIGITS else None
-        except ValueError:
-            return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if low <= value <= high else None
 
 
 DTYPE_BYTES: Mapping[str, int] = MappingProxyType(

@@ -1,7 +1,7 @@
 """How much of a file a reader may use up. Every limit is named in the refusal that it causes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from profiling.notes import Refusal, RefusalCode
 
@@ -14,7 +14,8 @@ class Limits:
 
     ``seconds`` needs a clock from the caller. ``metadata_bytes`` bounds what stands before and after the events,
     ``blank_bytes`` what is read over before the first of either, ``names`` the different names of device work,
-    ``devices`` the devices and the processes that it runs in: each is analysed by itself.
+    ``devices`` the devices and the processes that it runs in: each is analysed by itself. ``line_characters`` bounds a
+    line of text, ``rows`` the rows of tables that are kept, ``members`` and ``layers`` archives.
     """
 
     bytes_out: int = 16 << 30
@@ -29,6 +30,10 @@ class Limits:
     devices: int = 512
     seconds: float | None = None
     name_characters: int = 1000
+    line_characters: int = MIB
+    rows: int = 200_000
+    members: int = 2000
+    layers: int = 4
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,15 +46,19 @@ class Watch:
     limits: Limits
     progress: Callable[[int, int], None] | None = None
     clock: Callable[[], float] | None = None
-    _deadline: float | None = None
+    deadline: float | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         if self.clock is not None and self.limits.seconds is not None:
-            self._deadline = self.clock() + self.limits.seconds
+            self.deadline = self.clock() + self.limits.seconds
+
+    def expired(self) -> bool:
+        """True when time is up."""
+        return self.deadline is not None and self.clock is not None and self.clock() > self.deadline
 
     def at(self, done: int, total: int) -> None:
         """Report progress; refuse when time is up."""
         if self.progress is not None:
             self.progress(done, total)
-        if self._deadline is not None and self.clock is not None and self.clock() > self._deadline:
+        if self.expired():
             raise Refusal(RefusalCode.TOO_SLOW, {"limit": self.limits.seconds or 0, "done": done, "total": total})

@@ -56,7 +56,7 @@ def timeline(rows: list[tuple[int, int, int, WorkKind]]) -> Timeline:
         collectives=Collectives(
             row=nothing, kind=nothing.astype(np.int8), message_bytes=nothing, group_size=nothing.astype(np.int32)
         ),
-        host=HostSide(operators=0, launches=0, synchronise_ns=0, has_backward=False),
+        host=HostSide(),
         steps=(),
         device_names={},
         clocks_agree=True,

@@ -1,0 +1,90 @@
+"""The reader of Kineto and other Chrome traces: text to events to Timelines."""
+
+import re
+from collections.abc import Iterator
+
+from profiling.formats.capture import Capture, Format
+from profiling.formats.chrome_json import EventStream
+from profiling.formats.containers import Unpacked
+from profiling.formats.detect import BLANK
+from profiling.formats.kineto import KinetoCollector
+from profiling.formats.kineto_timelines import timelines
+from profiling.formats.source import Head, Source
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
+
+
+def recognises(head: Head) -> bool:
+    """True for anything that starts like JSON: what kind it is shows only in its events."""
+    text = head.data.lstrip(BLANK)
+    return text[:1] == b"{" or re.match(rb"\[\s*([\[\]{]|\Z)", text) is not None
+
+
+def read(source: Source) -> Capture:
+    """One Timeline per rank in the file, in memory bounded by its device events. Raises Refusal."""
+    limits = source.limits
+    stream = EventStream(_plain(source), limits)
+    seen = KinetoCollector(limits)
+    for batch in stream.batches():
+        seen.add(batch)
+    unpacked = source.unpacked
+    cut = unpacked.truncated or unpacked.damaged or not stream.complete
+    _refuse_without_gpu_work(seen, cut=cut, fault=stream.fault)
+    built, told = timelines(seen, stream.metadata, source.name)
+    notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
+    kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
+    return Capture(format=kind, timelines=built, notes=tuple(notes))
+
+
+def _plain(source: Source) -> Iterator[bytes]:
+    """The chunks without blank bytes in front, as far as the limit for these allows."""
+    blank, limit = 0, source.limits.blank_bytes
+    chunks = source.chunks()
+    for chunk in chunks:
+        if chunk.strip(BLANK):
+            yield chunk
+            break
+        blank += len(chunk)
+        if blank > limit:
+            source.unpacked.refuse_ratio(after=0)
+            raise Refusal(RefusalCode.TOO_MANY_BLANKS, {"limit": limit})
+    yield from chunks
+
+
+def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool, fault: Refusal | None) -> None:
+    if seen.device.rows:
+        return
+    if cut:
+        raise Refusal(RefusalCode.FILE_TRUNCATED)
+    if fault is not None:
+        raise fault
+    if seen.other_tool:
+        raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
+    if seen.events == 0:
+        raise Refusal(RefusalCode.NO_EVENTS)
+    if seen.events == seen.metadata_events:
+        raise Refusal(RefusalCode.ONLY_METADATA)
+    if seen.operators or seen.calls.ids.size:
+        raise Refusal(RefusalCode.NO_GPU_WORK, {"launches": seen.launches, "kernels": 0})
+    raise Refusal(RefusalCode.NOT_A_GPU_TRACE, {"events": seen.events})
+
+
+def _reading_notes(stream: EventStream, unpacked: Unpacked) -> list[Note]:
+    notes = [Note(code, {"count": count}) for code, count in stream.repairs.items() if count]
+    if unpacked.damaged:
+        notes.append(Note(NoteCode.GZIP_DAMAGED, {"events": stream.events}))
+    elif unpacked.truncated or not stream.complete:
+        notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": stream.events}))
+    return notes
+
+
+def _content_notes(seen: KinetoCollector, stream: EventStream) -> list[Note]:
+    notes = [Note(code, {"count": count}) for code, count in seen.counts.items() if count]
+    if seen.unknown_dtypes:
+        notes.append(Note(NoteCode.UNKNOWN_DTYPE, {"names": shown(", ".join(sorted(seen.unknown_dtypes)[:5]))}))
+    warnings = stream.metadata.get("WARNING")
+    dropped = [text for text in warnings if isinstance(text, str)] if isinstance(warnings, list) else []
+    if dropped:
+        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(dropped), "first": shown(dropped[0])}))
+    if seen.operators == 0 and seen.device.processes:
+        notes.append(Note(NoteCode.NO_HOST_OPERATORS))
+    return notes

@@ -1,0 +1,94 @@
+"""SQLite files of strangers: opened read-only, only tables and columns that are there are asked for, time bounded."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from profiling.formats.source import Source
+from profiling.notes import Refusal, RefusalCode
+
+MAGIC = b"SQLite format 3\x00"
+_BATCH = 20_000
+_STEPS = 100_000
+_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_FUNCTIONS = {"count", "min", "max", "sum", "length", "substr", "coalesce"}
+
+
+@dataclass(slots=True)
+class Database:
+    """An open file. Names of tables and columns come from readers, never from the file."""
+
+    connection: sqlite3.Connection
+    source: Source
+
+    def tables(self) -> dict[str, str]:
+        """Names in lower case to names as spelled; tables and views."""
+        rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') LIMIT 10000")
+        return {str(name).lower(): str(name) for (name,) in rows}
+
+    def columns(self, table: str) -> dict[str, str]:
+        """Names in lower case to names as spelled, of a table that is there."""
+        cursor = self.connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0")  # noqa: S608
+        return {entry[0].lower(): entry[0] for entry in cursor.description}
+
+    def batches(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> Iterator[list[Any]]:
+        """Rows of the chosen columns in lists of at most some ten thousand; absent columns come as None.
+
+        ``where`` and ``order`` are clauses of the reader's own making.
+        """
+        there = self.columns(table)
+        chosen = ", ".join(_quoted(there[name.lower()]) if name.lower() in there else "NULL" for name in columns)
+        query = f"SELECT {chosen} FROM {_quoted(table)} {where} {order}"  # noqa: S608
+        cursor = self.connection.execute(query)
+        while rows := cursor.fetchmany(_BATCH):
+            self.source.watch.at(0, self.source.path.stat().st_size)
+            yield rows
+
+    def rows(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> Iterator[Any]:
+        """The same, row by row."""
+        for batch in self.batches(table, columns, where=where, order=order):
+            yield from batch
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[Database]:
+    """The file as a database. Raises Refusal where it cannot be read; what SQLite says is not shown."""
+    with source.on_disk() as path:
+        connection = _connect(path, source)
+        try:
+            yield Database(connection, source)
+        except (sqlite3.Error, UnicodeError, OverflowError) as error:
+            if "interrupted" in str(error):
+                raise Refusal(
+                    RefusalCode.TOO_SLOW, {"limit": source.limits.seconds or 0, "done": 0, "total": 0}
+                ) from None
+            raise Refusal(RefusalCode.DATABASE_DAMAGED) from None
+        finally:
+            connection.close()
+
+
+def _connect(path: Path, source: Source) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
+    for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0", "cache_size=-8192"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, source.limits.event_bytes)
+    connection.enable_load_extension(False)
+    connection.set_authorizer(_authorise)
+    if source.watch.deadline is not None:
+        connection.set_progress_handler(lambda: int(source.watch.expired()), _STEPS)
+    return connection
+
+
+def _authorise(action: int, first: str | None, second: str | None, *_: Any) -> int:
+    if action in _ALLOWED or (action == sqlite3.SQLITE_FUNCTION and str(second).lower() in _FUNCTIONS):
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
