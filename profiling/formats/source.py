@@ -34,7 +34,7 @@ class Head:
 
 @dataclass(slots=True)
 class Source:
-    """One file to read, possibly more than once. The flags of ``unpacked``, the latest pass, are final once it is over."""
+    """One file, to be read more than once. The flags of ``unpacked``, the latest pass, are final once it is over."""
 
     path: Path
     name: str
