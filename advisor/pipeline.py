@@ -9,11 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from advisor import answers
 from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
-from profiling.analysis import Analysis, NamedFile, analyse_captures, read_captures
+from profiling.analysis import Analysis, analyse_captures
 from profiling.classifier import Bottleneck, classify
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
 from profiling.notes import Note
+from profiling.reading import NamedFile, read_captures
 from profiling.runs import Claim, Step
 from profiling.workload import Workload
 

@@ -12,8 +12,8 @@ from profiling.breakdown import Breakdown, breakdowns
 from profiling.features import Features, features
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
-from profiling.formats.registry import read
-from profiling.notes import Note, NoteCode, Outcome, Refusal, RefusalCode, outcome_of, shown
+from profiling.notes import Note, NoteCode, Outcome, outcome_of
+from profiling.reading import NamedFile, read_captures
 from profiling.steps import Steps, find_steps, repetitions
 from profiling.timeline import UNKNOWN, Timeline
 from profiling.waiting import Waiting, align
@@ -21,29 +21,6 @@ from profiling.workload import Workload
 from profiling.workload_from_trace import workload_from_trace
 
 _NCCL = re.compile(r"(void )?[nr]ccl", re.IGNORECASE)
-_BY_PRODUCTS = frozenset(
-    {
-        RefusalCode.EMPTY_FILE,
-        RefusalCode.TEXT_FILE,
-        RefusalCode.UNKNOWN_BINARY,
-        RefusalCode.NOT_READ_YET,
-        RefusalCode.EXPORT_NEEDED,
-        RefusalCode.NO_TRACE_EVENTS,
-        RefusalCode.INVALID_JSON,
-        RefusalCode.NO_EVENTS,
-        RefusalCode.ONLY_METADATA,
-        RefusalCode.NOT_A_GPU_TRACE,
-    }
-)
-"""What a capture folder holds besides captures; ignored there, refused where named."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A stored file and the name that its owner gave it."""
-
-    path: Path
-    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +50,7 @@ def analyse(
     """Analyse the files (and the files in the folders) of one job together.
 
     ``progress(done, total)`` counts stored bytes over all files; ``limits.seconds`` holds per file by ``clock``.
-    Raises :class:`Refusal` where a named file cannot be answered.
+    Raises :class:`~profiling.notes.Refusal` where a named file cannot be answered.
     """
     captures, notes = read_captures(paths, limits or Limits(), progress, clock)
     return analyse_captures(captures, notes=notes, batch_per_step=batch_per_step)
@@ -115,54 +92,6 @@ def _waiting_ns(timelines: Sequence[Timeline], waiting: Waiting | None) -> tuple
         for place, line in enumerate(timelines)
         for _ in line.devices
     )
-
-
-def read_captures(
-    paths: Sequence[Path | NamedFile],
-    limits: Limits,
-    progress: Callable[[int, int], None] | None,
-    clock: Callable[[], float] | None,
-) -> tuple[list[Capture], list[Note]]:
-    entries = [(file, named) for path in paths for file, named in _expanded(path)]
-    total = sum(file.path.stat().st_size for file, _ in entries if file.path.is_file())
-    captures: list[Capture] = []
-    ignored: list[str] = []
-    done = 0
-    for file, named in entries:
-        report = None if progress is None else _shifted(progress, done, total)
-        try:
-            captures.append(read(file.path, limits, name=file.name, progress=report, clock=clock))
-        except Refusal as refusal:
-            if named or refusal.code not in _BY_PRODUCTS:
-                raise _naming(refusal, file.name, len(entries)) from None
-            ignored.append(file.name)
-        done += file.path.stat().st_size
-    if not captures:
-        raise Refusal(RefusalCode.NO_TRACE_IN_FOLDER, {"count": len(ignored)})
-    notes = (
-        [Note(NoteCode.FILES_IGNORED, {"names": shown(", ".join(ignored[:5])), "count": len(ignored)})]
-        if ignored
-        else []
-    )
-    return captures, notes
-
-
-def _naming(refusal: Refusal, name: str, files: int) -> Refusal:
-    """The refusal, saying which file it means where there are several."""
-    return Refusal(refusal.code, {**refusal.params, "file": shown(name)}) if files > 1 else refusal
-
-
-def _shifted(progress: Callable[[int, int], None], done: int, total: int) -> Callable[[int, int], None]:
-    return lambda now, _: progress(done + now, total)
-
-
-def _expanded(path: Path | NamedFile) -> list[tuple[NamedFile, bool]]:
-    """Files to read, and whether each was named or found in a folder."""
-    file = path if isinstance(path, NamedFile) else NamedFile(path, path.name)
-    if not file.path.is_dir():
-        return [(file, True)]
-    found = sorted(one for one in file.path.rglob("*") if one.is_file() and not one.name.startswith((".", "._")))
-    return [(NamedFile(one, one.name), False) for one in found if "__MACOSX" not in one.parts]
 
 
 def _job_notes(timelines: Sequence[Timeline], steps: Sequence[Steps], waiting: Waiting | None) -> list[Note]:

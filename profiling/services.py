@@ -12,10 +12,10 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
 
-from profiling.analysis import NamedFile
 from profiling.formats.registry import refuse_unreadable
 from profiling.models import Run, RunStatus, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
+from profiling.reading import NamedFile
 
 MAX_NAME = 120
 FOLDER = "traces"

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from profiling.analysis import NamedFile, analyse
+from profiling.analysis import analyse
 from profiling.formats.limits import Limits
 from profiling.formats.registry import read
 from profiling.generate import CaptureSpec, Collective, Kernel, document, write
 from profiling.messages import sentence
 from profiling.notes import NoteCode, Outcome, Refusal, RefusalCode
+from profiling.reading import NamedFile
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 SPEC = CaptureSpec(
