@@ -44,7 +44,8 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
         raise Refusal(RefusalCode.INVALID_JSON, {"detail": "nesting", "byte": offset}) from None
     except DecodingFailure as error:
         detail = str(error)
-    good, lost, cut = _sorted_out(split(text[1:-1]))
+    repairs.clear()
+    good, lost, cut = _sorted_out(split(piece), repairs)
     fault = invalid_json(detail, offset - 1) if lost or cut else None
     if fault is not None and lost > max(1, _BROKEN_SHARE * (len(good) + lost)):
         raise fault
@@ -53,17 +54,21 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
     return Mended(Batch(decode_events(text), text), repairs, cut, fault)
 
 
-def _sorted_out(parts: list[bytes]) -> tuple[list[bytes], int, bool]:
+def _sorted_out(parts: list[bytes], repairs: Counter[NoteCode]) -> tuple[list[bytes], int, bool]:
     """Readable events, how many parts are lost, and whether the text ends inside an event.
 
-    A border inside an event tears it apart; such parts are put together again.
+    Each part is mended by itself: a stray quote turns text and strings of all that follow it around. A border inside
+    an event tears it apart; such parts are put together again. ``repairs`` grows by those of the events that are kept.
     """
+    tallies: list[Counter[NoteCode]] = [Counter() for _ in parts]
+    parts = [repaired(part, tally) for part, tally in zip(parts, tallies, strict=True)]
     good: list[bytes] = []
     at = lost = 0
     while at < len(parts):
         event, last, error = _joined(parts, at)
         if error is None:
             good.append(event)
+            repairs.update(sum(tallies[at:last], Counter()))
             at = last
         elif "truncated" in error and last == len(parts):
             return good, lost, True

@@ -11,14 +11,23 @@ from profiling.notes import NoteCode
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _SURROGATE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING = rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)'
+"""The last one may be cut."""
+_ANY_STRING = re.compile(_STRING, re.DOTALL)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 _END = rb"(?=\s*[,}\]])"
-_NUMBER_WORD = re.compile(rb"([:,\[]\s*)[+-]?(?:inf(?:inity)?|nan(?:\([a-z0-9]*\))?)" + _END, re.IGNORECASE)
-_HUGE = re.compile(rb"([:,\[]\s*)-?\d+(?:\.\d+)?[eE]\+?\d{3,}" + _END)
-_TOKEN = re.compile(rb"(:\s*)(?:0[xX][0-9a-fA-F]+|\(nil\)|N/A|None|True|False|undefined)" + _END)
-_MISSING = re.compile(rb"(:\s*)(?=[,}])")
-_COMMA = re.compile(rb",\s*(?=[\]}])")
+
+
+def _outside_strings(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
+    """Matches whole strings too, in which group 1 is not set: what looks like a fault in a name is none."""
+    return re.compile(_STRING + b"|" + pattern, re.DOTALL | flags)
+
+
+_NUMBER_WORD = _outside_strings(rb"([:,\[]\s*)[+-]?(?:inf(?:inity)?|nan(?:\([a-z0-9]*\))?)" + _END, re.IGNORECASE)
+_HUGE = _outside_strings(rb"([:,\[]\s*)-?\d+(?:\.\d+)?[eE]\+?\d{3,}" + _END)
+_TOKEN = _outside_strings(rb"(:\s*)(?:0[xX][0-9a-fA-F]+|\(nil\)|N/A|None|True|False|undefined)" + _END)
+_MISSING = _outside_strings(rb"(:\s*)(?=[,}])")
+_COMMA = _outside_strings(rb",()\s*(?=[\]}])")
 
 
 def repaired(text: bytes, counts: Counter[NoteCode]) -> bytes:
@@ -26,17 +35,15 @@ def repaired(text: bytes, counts: Counter[NoteCode]) -> bytes:
     text = _utf8(text, counts)
     text = _counted(text, _ESCAPE, _double, NoteCode.ESCAPES_REPAIRED, counts)
     text = _counted(text, _SURROGATE, _replace_lone, NoteCode.NAMES_NOT_UTF8, counts)
-    text = _counted(text, _STRING, _plain, NoteCode.CONTROL_CHARACTERS, counts)
-    for pattern, code in (
-        (_NUMBER_WORD, NoteCode.BARE_NUMBERS),
-        (_HUGE, NoteCode.BARE_NUMBERS),
-        (_TOKEN, NoteCode.BARE_TOKENS),
-        (_MISSING, NoteCode.BARE_TOKENS),
+    text = _counted(text, _ANY_STRING, _plain, NoteCode.CONTROL_CHARACTERS, counts)
+    for pattern, mend, code in (
+        (_NUMBER_WORD, _unknown, NoteCode.BARE_NUMBERS),
+        (_HUGE, _unknown, NoteCode.BARE_NUMBERS),
+        (_TOKEN, _unknown, NoteCode.BARE_TOKENS),
+        (_MISSING, _unknown, NoteCode.BARE_TOKENS),
+        (_COMMA, _nothing, NoteCode.TRAILING_COMMA),
     ):
-        text, count = pattern.subn(rb"\1null", text)
-        counts[code] += count
-    text, count = _COMMA.subn(b"", text)
-    counts[NoteCode.TRAILING_COMMA] += count
+        text = _counted(text, pattern, mend, code, counts)
     return text
 
 
@@ -80,3 +87,11 @@ def _replace_lone(match: re.Match[bytes]) -> bytes:
 
 def _plain(match: re.Match[bytes]) -> bytes:
     return _CONTROL.sub(b" ", match[0]) if _CONTROL.search(match[0]) else match[0]
+
+
+def _unknown(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[1] is None else match[1] + b"null"
+
+
+def _nothing(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[1] is None else b""

@@ -104,6 +104,25 @@ def test_known_faults_are_mended_and_counted(event: bytes, code: NoteCode, size:
     assert stream.repairs[code] == 1
 
 
+LIKE_FAULTS = ['":}', '",}', "a:inf}", ": nan,", ":0x7f}", ":None,", ":1e999}", "a,]", "[,", '\\":,']
+
+
+@pytest.mark.parametrize("name", LIKE_FAULTS)
+@pytest.mark.parametrize("fault", [b'"x":nan', b'"x":"\xff"', b'"x" 1'])
+def test_what_looks_like_a_fault_inside_a_name_is_none(name: str, fault: bytes) -> None:
+    event = json.dumps({"ph": "X", "name": name, "ts": 1, "dur": 2}).encode()
+    found, _ = _read(_document(event, b'{"ph":"X","name":"a","ts":1,"dur":2,"args":{' + fault + b"}}", *[event] * 9))
+    assert [one.name for one in found if one.name != "a"] == [name] * 10
+
+
+def test_a_stray_quote_costs_one_event_and_its_neighbours_are_mended() -> None:
+    broken = b'{"ph":"X","name":"a"b","ts":1,"dur":2}'
+    faulty = b'{"ph":"X","name":":}","ts":1,"dur":2,"args":{"x":nan}}'
+    found, stream = _read(_document(EVENT % 1, broken, *[faulty] * 20))
+    assert [one.name for one in found] == ["k1", *[":}"] * 20]
+    assert +stream.repairs == {NoteCode.EVENTS_UNREADABLE: 1, NoteCode.BARE_NUMBERS: 20}
+
+
 def test_an_event_beyond_repair_costs_itself_only() -> None:
     events = [EVENT % number for number in range(40)]
     events[7] = b'{"ph":"X","name":"k7" "ts":1}'
