@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from profiling.formats.detect import GZIP, starts_with_magic
+from profiling.formats.detect import GZIP
 from profiling.formats.limits import Watch
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
 
@@ -135,4 +135,3 @@ def refuse_container(head: bytes) -> None:
     """A second layer of compression is refused, not peeled."""
     if head.startswith(GZIP):
         raise Refusal(RefusalCode.NESTED_COMPRESSION, {"limit": 1})
-    starts_with_magic(head)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from profiling.formats import kineto_reader
 from profiling.formats.capture import Capture, Format, Reader
-from profiling.formats.detect import BLANK, refuse_report_name, refuse_unknown
+from profiling.formats.detect import BLANK, refuse_report_name, refuse_unknown, starts_with_magic
 from profiling.formats.limits import Limits, Watch
 from profiling.formats.source import Head, Source
 from profiling.notes import Refusal, RefusalCode, shown
@@ -40,12 +40,12 @@ def refuse_unreadable(path: Path, *, name: str) -> None:
 
 
 def _reader(source: Source) -> Reader:
-    if source.path.stat().st_size:
-        refuse_report_name(source.name)
     head = _past_blanks(source)
     for reader in READERS:
         if reader.recognises(head):
             return reader
+    refuse_report_name(source.name)
+    starts_with_magic(head.data)
     raise refuse_unknown(head.data)
 
 
