@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from advisor import answers
 from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
-from profiling.analysis import Analysis, analyse_captures
+from profiling.analysis import Analysis, join_files, read_file
 from profiling.classifier import Bottleneck, classify
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
@@ -51,9 +51,8 @@ def _read(context: StudyContext, claim: Claim) -> None:
 
 
 def _break_down(context: StudyContext, claim: Claim) -> None:
-    context.analysis = analyse_captures(
-        context.captures, notes=context.notes, batch_per_step=context.hints.batch_per_step
-    )
+    files = [read_file(capture) for capture in context.captures]
+    context.analysis = join_files(files, notes=context.notes, batch_per_step=context.hints.batch_per_step)
     context.captures = []
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from profiling.analysis import analyse_captures
+from profiling.analysis import join_files, read_file
 from profiling.formats.registry import read
 
 
@@ -48,7 +48,7 @@ def ours(path: Path) -> dict[str, float]:
     begin = process_time()
     capture = read(path)
     reading = process_time() - begin
-    analyse_captures([capture])
+    join_files([read_file(capture)])
     growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     return {"seconds": reading, "analysis_seconds": process_time() - begin, "growth_mib": round(growth, 1)}
 

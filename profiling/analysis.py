@@ -1,42 +1,55 @@
-"""Files of one job to one answer: breakdowns, features for the classifier, the Workload."""
+"""Files of one job to one answer: ranks joined, features for the classifier, the Workload, what else was told."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
-import numpy as np
-
-from profiling.breakdown import Breakdown, breakdowns
+from profiling.breakdown import Breakdown
+from profiling.collectives import CollectiveRow, collective_rows
+from profiling.evidence import Evidence
 from profiling.features import Features, features
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits
 from profiling.notes import Note, NoteCode, Outcome, outcome_of
+from profiling.rank import RankReading, read_rank
 from profiling.reading import NamedFile, read_captures
-from profiling.steps import Steps, find_steps, repetitions
-from profiling.timeline import UNKNOWN, Timeline
 from profiling.waiting import Waiting, align
-from profiling.workload import Workload
-from profiling.workload_from_trace import workload_from_trace
+from profiling.workload import MeasuredStep, Mode, Workload
 
-_NCCL = re.compile(r"(void )?[nr]ccl", re.IGNORECASE)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileReading:
+    """What is kept of one file: small, whatever the size of the file."""
+
+    format: str
+    name: str
+    ranks: tuple[RankReading, ...]
+    evidence: tuple[Evidence, ...]
+    notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """``ranks``: one breakdown per rank and device, over all of its device work.
+    """``waiting_ns``: for each rank how long its collectives waited for a later one; None where that is unknown.
 
-    ``waiting_ns``: for each of these how long its collectives waited for a later rank; None where that is unknown.
+    ``features`` and ``workload`` are None where no file has a timeline. ``evidence``: file name and what it tells.
     """
 
     format: str
     outcome: Outcome
     notes: tuple[Note, ...]
-    ranks: tuple[Breakdown, ...]
+    ranks: tuple[RankReading, ...]
     waiting_ns: tuple[int | None, ...]
-    features: Features
-    workload: Workload
+    collectives: tuple[CollectiveRow, ...]
+    features: Features | None
+    workload: Workload | None
+    evidence: tuple[tuple[str, Evidence], ...]
+
+    @property
+    def breakdowns(self) -> tuple[Breakdown, ...]:
+        """One per rank and device, over all of its device work."""
+        return tuple(device.whole for rank in self.ranks for device in rank.devices)
 
 
 def analyse(
@@ -47,82 +60,139 @@ def analyse(
     progress: Callable[[int, int], None] | None = None,
     clock: Callable[[], float] | None = None,
 ) -> Analysis:
-    """Analyse the files (and the files in the folders) of one job together.
+    """Analyse the files (and the files in folders and archives) of one job together.
 
     ``progress(done, total)`` counts stored bytes over all files; ``limits.seconds`` holds per file by ``clock``.
     Raises :class:`~profiling.notes.Refusal` where a named file cannot be answered.
     """
     captures, notes = read_captures(paths, limits or Limits(), progress, clock)
-    return analyse_captures(captures, notes=notes, batch_per_step=batch_per_step)
+    return join_files([read_file(capture) for capture in captures], notes=notes, batch_per_step=batch_per_step)
 
 
-def analyse_captures(
-    captures: Sequence[Capture], *, notes: Iterable[Note] = (), batch_per_step: float | None = None
-) -> Analysis:
-    """The same from captures that were read already, for instance one per worker."""
-    timelines = sorted(
-        (line for capture in captures for line in capture.timelines),
-        key=lambda line: (line.rank is None, line.rank or 0, line.source),
+def read_file(capture: Capture) -> FileReading:
+    """What is kept of a capture."""
+    return FileReading(
+        format=capture.format,
+        name=capture.name,
+        ranks=tuple(read_rank(line) for line in capture.timelines),
+        evidence=capture.evidence,
+        notes=capture.notes,
     )
-    steps = [find_steps(line) for line in timelines]
-    waiting = align(timelines)
-    described = workload_from_trace(timelines, steps, waiting, batch_per_step=batch_per_step)
-    told = [
-        *notes,
-        *(note for capture in captures for note in capture.notes),
-        *_job_notes(timelines, steps, waiting),
-        *described.notes,
-    ]
-    told = _distinct(told)
+
+
+def join_files(
+    files: Sequence[FileReading], *, notes: Iterable[Note] = (), batch_per_step: float | None = None
+) -> Analysis:
+    """The answer for a job from all of its files, in whatever order they were read."""
+    ranks = tuple(
+        sorted(
+            (rank for file in files for rank in file.ranks),
+            key=lambda rank: (rank.rank is None, rank.rank or 0, rank.source),
+        )
+    )
+    waiting = align([(rank.rank, rank.calls) for rank in ranks])
+    told = _distinct(
+        [
+            *notes,
+            *(note for file in files for note in file.notes),
+            *_job_notes(ranks, waiting),
+            *_workload_notes(ranks, batch_per_step),
+        ]
+    )
     return Analysis(
-        format=captures[0].format,
+        format=files[0].format,
         outcome=outcome_of(told),
         notes=tuple(told),
-        ranks=tuple(part for line in timelines for part in breakdowns(line)),
-        waiting_ns=_waiting_ns(timelines, waiting),
-        features=features(timelines, [one.region for one in steps], waiting),
-        workload=described.workload,
+        ranks=ranks,
+        waiting_ns=tuple(None if waiting is None else waiting.of_rank(place) for place in range(len(ranks))),
+        collectives=collective_rows([rank.calls for rank in ranks], waiting),
+        features=_features(ranks, waiting) if ranks else None,
+        workload=_workload(ranks, waiting, batch_per_step) if ranks else None,
+        evidence=tuple((file.name, found) for file in files for found in file.evidence),
     )
 
 
-def _waiting_ns(timelines: Sequence[Timeline], waiting: Waiting | None) -> tuple[int | None, ...]:
-    """One figure per rank and device; a rank's waiting cannot be given to one of several devices."""
-    return tuple(
-        None if waiting is None or len(line.devices) > 1 else int(waiting.per_collective_ns[place].sum())
-        for place, line in enumerate(timelines)
-        for _ in line.devices
+def gpu_count(ranks: Iterable[RankReading]) -> int:
+    """World size where a rank knows it, but never fewer than the devices that are seen at work."""
+    seen = list(ranks)
+    return max([sum(len(rank.devices) for rank in seen), *(rank.world_size or 0 for rank in seen)])
+
+
+def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features:
+    waited = None
+    if waiting is not None:
+        windows = [rank.steps.region for rank in ranks]
+        waited = sum(
+            waiting.within(rank.calls, place, window.low_ns, window.high_ns)
+            for place, (rank, window) in enumerate(zip(ranks, windows, strict=True))
+        )
+    shares = [device.region for rank in ranks for device in rank.devices]
+    return features(shares, waiting_ns=waited, gpus=gpu_count(ranks))
+
+
+def _workload(ranks: Sequence[RankReading], waiting: Waiting | None, batch_per_step: float | None) -> Workload:
+    """The Workload of a job: its typical step on the rank whose step has the median length.
+
+    ``batch_per_step``: samples per step of the whole job; a capture does not tell. Without it one step counts as one
+    sample, and a note says so.
+    """
+    place = median_rank(ranks)
+    rank = ranks[place]
+    return Workload(
+        name=PurePath(rank.source).name.partition(".")[0][:80] or "trace",
+        mode=Mode.TRAINING if rank.training else Mode.INFERENCE,
+        precision=rank.precision or "fp32",
+        batch_per_step=batch_per_step if batch_per_step is not None else 1.0,
+        measured=_job_step(ranks, place, waiting),
+        peak_memory_bytes=rank.peak_memory_bytes,
     )
 
 
-def _job_notes(timelines: Sequence[Timeline], steps: Sequence[Steps], waiting: Waiting | None) -> list[Note]:
-    notes = [*_step_notes(timelines, steps), *_rank_notes(timelines)]
-    communicates = any(line.collectives.row.size for line in timelines)
-    if not communicates:
+def median_rank(ranks: Sequence[RankReading]) -> int:
+    """Place of the rank whose typical step has the (lower) median length."""
+    order = sorted(range(len(ranks)), key=lambda at: (ranks[at].step_parts.window_ns, at))
+    return order[(len(order) - 1) // 2]
+
+
+def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None) -> MeasuredStep:
+    rank, window = ranks[place], ranks[place].steps.typical
+    waited = None if waiting is None else waiting.within(rank.calls, place, window.low_ns, window.high_ns) / 1e9
+    return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=waited)
+
+
+def _workload_notes(ranks: Sequence[RankReading], batch_per_step: float | None) -> list[Note]:
+    if not ranks:
+        return []
+    notes = [] if batch_per_step is not None else [Note(NoteCode.BATCH_UNKNOWN)]
+    if ranks[median_rank(ranks)].precision is None:
+        notes.append(Note(NoteCode.PRECISION_ASSUMED, {"precision": "fp32"}))
+    return notes
+
+
+def _job_notes(ranks: Sequence[RankReading], waiting: Waiting | None) -> list[Note]:
+    notes = [*_step_notes(ranks), *_rank_notes(ranks)]
+    if not any(rank.calls.kind.size for rank in ranks):
         return notes
-    if len(timelines) == 1:
+    if len(ranks) == 1:
         notes.append(Note(NoteCode.COMMUNICATION_UNVERIFIED))
     elif waiting is None:
         notes.append(Note(NoteCode.COLLECTIVES_NOT_ALIGNED))
     elif waiting.late_ranks:
-        ranks = ", ".join(str(rank) for rank in waiting.late_ranks)
-        notes.append(
-            Note(
-                NoteCode.WAITING_FOR_STRAGGLERS,
-                {
-                    "ranks": ranks,
-                    "percent": round(100 * waiting.share, 1),
-                    "late_ms": round(waiting.late_ns / 1e6, 3),
-                },
-            )
-        )
+        late = {
+            "ranks": ", ".join(str(rank) for rank in waiting.late_ranks),
+            "percent": round(100 * waiting.share, 1),
+            "late_ms": round(waiting.late_ns / 1e6, 3),
+        }
+        notes.append(Note(NoteCode.WAITING_FOR_STRAGGLERS, late))
     return notes
 
 
-def _step_notes(timelines: Sequence[Timeline], steps: Sequence[Steps]) -> list[Note]:
+def _step_notes(ranks: Sequence[RankReading]) -> list[Note]:
     notes = []
+    steps = [rank.steps for rank in ranks]
     if any(one.observed is None for one in steps):
         notes.append(Note(NoteCode.NO_STEP_MARKERS))
-        repeated = repetitions(timelines[0]) if len(timelines) == 1 else None
+        repeated = ranks[0].repeats if len(ranks) == 1 else None
         if repeated is not None:
             notes.append(Note(NoteCode.UNMARKED_REPETITION, {"count": repeated}))
     ratio = max((one.first_ratio for one in steps if one.first_ratio is not None), default=None)
@@ -131,31 +201,24 @@ def _step_notes(timelines: Sequence[Timeline], steps: Sequence[Steps]) -> list[N
     return notes
 
 
-def _rank_notes(timelines: Sequence[Timeline]) -> list[Note]:
+def _rank_notes(ranks: Sequence[RankReading]) -> list[Note]:
     notes = []
-    counts = Counter(line.rank for line in timelines if line.rank is not None)
+    counts = Counter(rank.rank for rank in ranks if rank.rank is not None)
     for rank, count in sorted(counts.items()):
         if count > 1:
             notes.append(Note(NoteCode.DUPLICATE_RANK, {"rank": rank, "count": count}))
-    world = max((line.world_size or 0 for line in timelines), default=0)
-    if len(timelines) > 1 and 0 < len(counts) < world:
+    world = max((rank.world_size or 0 for rank in ranks), default=0)
+    if len(ranks) > 1 and 0 < len(counts) < world:
         notes.append(Note(NoteCode.RANKS_MISSING, {"seen": len(counts), "world": world}))
-    notes += _size_notes(timelines)
-    if any(not any(line.device_names.values()) for line in timelines):
+    for code, count in (
+        (NoteCode.MESSAGE_SIZES_UNKNOWN, sum(rank.unsized_nccl for rank in ranks)),
+        (NoteCode.SOME_SIZES_UNKNOWN, sum(rank.unsized_other for rank in ranks)),
+    ):
+        if count:
+            notes.append(Note(code, {"count": count}))
+    if any(not rank.device_named for rank in ranks):
         notes.append(Note(NoteCode.DEVICE_UNKNOWN))
     return notes
-
-
-def _size_notes(timelines: Sequence[Timeline]) -> list[Note]:
-    """Sizes that the profiler should have recorded, and sizes that such captures or kernels never carry."""
-    counts: Counter[NoteCode] = Counter()
-    for line in timelines:
-        missing = line.collectives.row[line.collectives.message_bytes == UNKNOWN]
-        nccl = np.array([bool(_NCCL.match(name)) for name in line.names])[line.name_id[missing]]
-        expected = int(nccl.sum()) if line.world_size is not None else 0
-        counts[NoteCode.MESSAGE_SIZES_UNKNOWN] += expected
-        counts[NoteCode.SOME_SIZES_UNKNOWN] += missing.size - expected
-    return [Note(code, {"count": count}) for code, count in counts.items() if count]
 
 
 def _distinct(notes: Iterable[Note]) -> list[Note]:

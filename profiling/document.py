@@ -1,12 +1,16 @@
 """The answer of an analysis as plain data: what `analyze --json` prints and a Run stores."""
 
+from dataclasses import asdict
+from enum import Enum
 from typing import Any
 
 from profiling.analysis import Analysis
 from profiling.breakdown import Breakdown
+from profiling.collectives import CollectiveRow
+from profiling.evidence import Evidence
 from profiling.messages import sentence
 from profiling.notes import Note, Outcome, Refusal
-from profiling.workload import MeasuredStep
+from profiling.rank import DeviceReading, RankReading
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Any]:
@@ -16,17 +20,21 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
         "outcome": str(analysis.outcome),
         "notes": [note_document(note) for note in analysis.notes],
         "ranks": [
-            {**rank_document(part), "waiting_us": None if waited is None else waited / 1000}
-            for part, waited in zip(analysis.ranks, analysis.waiting_ns, strict=True)
+            rank_document(rank, device, waited)
+            for rank, waited in zip(analysis.ranks, analysis.waiting_ns, strict=True)
+            for device in rank.devices
         ],
-        "step": _step_document(analysis.workload.measured),
+        "step": _step_document(analysis),
+        "collectives": [collective_document(row) for row in analysis.collectives],
+        "evidence": [evidence_document(name, found) for name, found in analysis.evidence],
     }
 
 
-def _step_document(measured: MeasuredStep | None) -> dict[str, Any] | None:
+def _step_document(analysis: Analysis) -> dict[str, Any] | None:
     """The typical step; ``observed`` is null without markers: then it is the whole window."""
-    if measured is None:
+    if analysis.workload is None or analysis.workload.measured is None:
         return None
+    measured = analysis.workload.measured
     return {"duration_us": measured.step_s * 1e6, "observed": measured.steps_observed}
 
 
@@ -38,6 +46,8 @@ def refusal_document(refusal: Refusal) -> dict[str, Any]:
         "notes": [],
         "ranks": [],
         "step": None,
+        "collectives": [],
+        "evidence": [],
         "bottleneck": no_bottleneck(),
         "error": {"code": str(refusal.code), "params": dict(refusal.params), "sentence": sentence(refusal)},
     }
@@ -47,21 +57,81 @@ def note_document(note: Note) -> dict[str, Any]:
     return {"code": str(note.code), "params": dict(note.params), "sentence": sentence(note)}
 
 
-def rank_document(part: Breakdown) -> dict[str, Any]:
+def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | None) -> dict[str, Any]:
+    """One device of one rank. A rank's waiting cannot be given to one of several devices, nor can its steps."""
+    part, alone = device.whole, len(rank.devices) == 1
     return {
         "rank": part.rank,
         "device_index": part.device_index,
         "world_size": part.world_size,
         "device": part.device_name,
+        "gpu_vendor": rank.vendor,
+        "gpus_visible": rank.gpus_visible,
+        "devices_used": len(rank.devices),
+        **_lengths(part),
+        "kernels": part.kernels,
+        "kernel_time_sum_us": device.kernel_sum_ns / 1000,
+        "comm_wait_us": device.waiting_kernels_ns / 1000,
+        "waiting_us": _us(waited_ns if alone else None),
+        "ptop_bytes": device.peer_bytes,
+        "overlap_pct": 100 * part.hidden_comm_ns / part.comm_ns if part.comm_ns else None,
+        "streams": device.streams,
+        "concurrency_max": device.concurrency,
+        "linked_kernels": device.linked_kernels,
+        "launch_delay_us": _us(device.launch_delay_ns),
+        "occupancy_pct_known_kernels": rank.occupancy_known,
+        "host_ops": rank.operators,
+        "launches": rank.launches,
+        "first_gpu_event_unix_us": _us(rank.first_unix_ns),
+        "steps": rank.steps.observed,
+        "steady_steps": rank.steps.steady,
+        "step_time_us": _us(rank.step_parts.window_ns if rank.steps.observed is not None else None),
+        "gpu_busy_us_per_step": _us(rank.step_parts.gpu_busy_ns if rank.steps.observed is not None else None),
+    }
+
+
+def _lengths(part: Breakdown) -> dict[str, float]:
+    return {
         "window_us": part.window_ns / 1000,
         "gpu_busy_us": part.gpu_busy_ns / 1000,
         "compute_us": part.compute_ns / 1000,
         "comm_us": part.comm_ns / 1000,
         "exposed_comm_us": part.exposed_comm_ns / 1000,
         "copy_us": part.copy_ns / 1000,
+        "copy_only_us": part.copy_only_ns / 1000,
         "idle_us": part.idle_ns / 1000,
-        "kernels": part.kernels,
     }
+
+
+def _us(length_ns: int | None) -> float | None:
+    return None if length_ns is None else length_ns / 1000
+
+
+def collective_document(row: CollectiveRow) -> dict[str, Any]:
+    return {
+        "kind": str(row.kind),
+        "group_size": row.group_size,
+        "message_bytes": row.message_bytes,
+        "calls": row.calls,
+        "time_us": row.busy_s * 1e6,
+        "transfer_us": None if row.transfer_s is None else row.transfer_s * 1e6,
+        "busbw_gbs": None if row.bus_bytes_per_s is None else row.bus_bytes_per_s / 1e9,
+    }
+
+
+def evidence_document(name: str, found: Evidence) -> dict[str, Any]:
+    """The fields of the evidence by their names, led by the file and the kind of evidence."""
+    return {"file": name, "kind": type(found).__name__, **_plain(asdict(found))}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, Enum):
+        return value.name.lower()
+    return value
 
 
 def no_bottleneck() -> dict[str, Any]:

@@ -14,7 +14,6 @@ from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device
 from profiling.intervals import gaps, union
 from profiling.kernels import Family
 from profiling.timeline import UNKNOWN, Timeline
-from profiling.waiting import Waiting
 from profiling.workload import KernelClass
 
 SHORT_KERNEL_NS = 10_000
@@ -66,7 +65,9 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _DeviceSums:
+class DeviceShare:
+    """What one device adds to the features, over the window that speaks for the run."""
+
     parts: Breakdown
     host_gap_ns: int | None
     kernels: int
@@ -75,17 +76,14 @@ class _DeviceSums:
     unclassified_ns: int
 
 
-def features(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: Waiting | None) -> Features:
-    """Features of a job: one timeline and one window per rank."""
-    sums = [
-        _sums(line, device, window) for line, window in zip(timelines, windows, strict=True) for device in line.devices
-    ]
-    parts = [one.parts for one in sums]
+def features(shares: Sequence[DeviceShare], *, waiting_ns: int | None, gpus: int) -> Features:
+    """Features of a job from all of its devices; ``waiting_ns``: in their windows, None where it is unknown."""
+    parts = [one.parts for one in shares]
     total = sum(part.window_ns for part in parts) or 1
     communication = sum(part.comm_ns for part in parts)
     hidden = sum(part.hidden_comm_ns for part in parts)
-    kernels = sum(one.kernels for one in sums)
-    host_gaps = [one.host_gap_ns for one in sums]
+    kernels = sum(one.kernels for one in shares)
+    host_gaps = [one.host_gap_ns for one in shares]
     return Features(
         matmul_share=_class_share(parts, KernelClass.MATMUL, total),
         attention_share=_class_share(parts, KernelClass.ATTENTION, total),
@@ -96,22 +94,15 @@ def features(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: 
         hidden_communication_share=hidden / total,
         idle_share=sum(part.idle_ns for part in parts) / total,
         host_gap_share=None if None in host_gaps else sum(gap or 0 for gap in host_gaps) / total,
-        waiting_share=None if waiting is None else _waiting_ns(timelines, windows, waiting) / total,
+        waiting_share=None if waiting_ns is None else waiting_ns / total,
         overlap_ratio=_ratio(hidden, communication),
-        short_kernel_share=_ratio(sum(one.short_kernels for one in sums), kernels),
-        mean_kernel_s=_ratio(sum(one.kernel_ns for one in sums) / 1e9, kernels),
+        short_kernel_share=_ratio(sum(one.short_kernels for one in shares), kernels),
+        mean_kernel_s=_ratio(sum(one.kernel_ns for one in shares) / 1e9, kernels),
         kernels_per_s=_ratio(kernels * 1e9, total),
-        unclassified_share=_ratio(sum(one.unclassified_ns for one in sums), sum(one.kernel_ns for one in sums)),
+        unclassified_share=_ratio(sum(one.unclassified_ns for one in shares), sum(one.kernel_ns for one in shares)),
         kernels=kernels,
-        gpus=gpu_count(timelines),
+        gpus=gpus,
     )
-
-
-def gpu_count(timelines: Iterable[Timeline]) -> int:
-    """World size where a rank knows it, but never fewer than the devices that are seen at work."""
-    lines = list(timelines)
-    seen = sum(len(line.devices) for line in lines)
-    return max([seen, *(line.world_size for line in lines if line.world_size is not None)])
 
 
 def _class_share(parts: Iterable[Breakdown], kernel_class: KernelClass, total: int) -> float:
@@ -122,13 +113,13 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _sums(timeline: Timeline, device: int, window: Window) -> _DeviceSums:
-    parts = breakdown(timeline, device, window)
+def device_share(timeline: Timeline, device: int, window: Window, parts: Breakdown | None = None) -> DeviceShare:
+    """The share of one device; ``parts``: its breakdown over the window, where it was made already."""
     work = device_work(timeline, device, window)
     duration = work.end - work.start
     kernels = work.is_compute
-    return _DeviceSums(
-        parts=parts,
+    return DeviceShare(
+        parts=parts or breakdown(timeline, device, window),
         host_gap_ns=_host_gap_ns(timeline, work),
         kernels=int(kernels.sum()),
         short_kernels=int((kernels & (duration < SHORT_KERNEL_NS)).sum()),
@@ -146,17 +137,3 @@ def _host_gap_ns(timeline: Timeline, work: DeviceWork) -> int | None:
     following = np.searchsorted(work.start, idle.end)
     late = launched[following] >= idle.start
     return int((idle.end - idle.start)[late & (launched[following] != UNKNOWN)].sum())
-
-
-def _waiting_ns(timelines: Sequence[Timeline], windows: Sequence[Window], waiting: Waiting) -> int:
-    return sum(
-        waiting_within(line, window, waiting, place)
-        for place, (line, window) in enumerate(zip(timelines, windows, strict=True))
-    )
-
-
-def waiting_within(timeline: Timeline, window: Window, waiting: Waiting, place: int) -> int:
-    """Waiting of one rank in collectives that start inside the window; ``place``: its place among the timelines."""
-    start = timeline.start_ns[timeline.collectives.row]
-    inside = (start >= window.low_ns) & (start < window.high_ns)
-    return int(waiting.per_collective_ns[place][inside].sum())

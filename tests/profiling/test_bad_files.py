@@ -242,7 +242,7 @@ def test_a_folder_is_one_job_and_by_products_are_listed(tmp_path: Path) -> None:
     _file(tmp_path, b'{"a":1}', "config.json")
     _file(tmp_path, b"read me\n", "README.md")
     analysis = analyse([tmp_path])
-    assert [part.rank for part in analysis.ranks] == [0, 1]
+    assert [part.rank for part in analysis.breakdowns] == [0, 1]
     note = next(note for note in analysis.notes if note.code == NoteCode.FILES_IGNORED)
     assert note.params == {"names": "README.md, config.json", "count": 2}
 
@@ -276,6 +276,6 @@ def test_any_damage_ends_in_an_answer_or_a_refusal(tmp_path: Path, data: st.Data
     except Refusal as refusal:
         assert sentence(refusal)
         return
-    for part in analysis.ranks:
+    for part in analysis.breakdowns:
         assert part.gpu_busy_ns + part.idle_ns == part.window_ns
     assert all(sentence(note) for note in analysis.notes)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from profiling.analysis import Analysis, analyse
-from profiling.document import rank_document
+from profiling.document import analysis_document
 from profiling.messages import sentence
 from profiling.notes import NoteCode, Outcome, Refusal
 from tests.profiling.expected import FIELDS, Row, agrees, rows
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not KINETO, reason="the reference captures are n
 
 
 def _part(analysis: Analysis, mark: str | None) -> dict[str, float | None]:
-    parts = [rank_document(part) for part in analysis.ranks]
+    parts = [part for part in analysis_document(analysis)["ranks"]]
     if mark is None:
         return parts[0]
     key = "rank" if mark[0] == "r" else "device_index"

@@ -41,7 +41,7 @@ def _covered(rows: list[Placed]) -> int:
 
 
 def test_a_small_capture_has_the_figures_of_its_description(tmp_path: Path) -> None:
-    (part,) = _analysed(SMALL, tmp_path).ranks
+    (part,) = _analysed(SMALL, tmp_path).breakdowns
     assert part.window_ns == 4 * 175_000 + 3 * 20_000
     assert part.compute_ns == 4 * 140_000
     assert part.comm_ns == 4 * 60_000
@@ -89,7 +89,7 @@ def test_figures_of_the_sample_match_a_slow_count(tmp_path: Path) -> None:
     spec = sample_capture(steps=1)
     rows = [row for row in placed(spec) if not isinstance(row.item, Copy)]
     exact = [row for row in rows if isinstance(row.item, Collective)]
-    (part,) = _analysed(spec, tmp_path).ranks
+    (part,) = _analysed(spec, tmp_path).breakdowns
     assert part.kernels == len(rows)
     assert part.comm_ns == pytest.approx(_covered(exact), abs=1000 * len(exact))
     assert part.window_ns == max(row.end_ns for row in placed(spec)) - min(row.start_ns for row in placed(spec))
@@ -97,7 +97,7 @@ def test_figures_of_the_sample_match_a_slow_count(tmp_path: Path) -> None:
 
 def test_one_gpu_has_no_communication_and_nothing_to_overlap(tmp_path: Path) -> None:
     analysis = _analysed(sample_capture(world_size=1, steps=2), tmp_path)
-    assert analysis.ranks[0].comm_ns == 0
+    assert analysis.breakdowns[0].comm_ns == 0
     assert analysis.features.overlap_ratio is None
     assert NoteCode.COMMUNICATION_UNVERIFIED not in [note.code for note in analysis.notes]
 

@@ -53,7 +53,7 @@ def _refused(path: Path, limits: Limits | None = None) -> Refusal:
 @pytest.mark.parametrize("field", ["ts", "dur", "pid", "tid", "name", "cat", "ph", "args"])
 def test_no_number_in_an_event_ends_the_reading(tmp_path: Path, field: str, value: str) -> None:
     text = _text([_event(), _event(start=10, **{field: "@"}), _event(start=20)]).replace('"@"', value)
-    assert _analysed(tmp_path, text).ranks[0].kernels >= 2
+    assert _analysed(tmp_path, text).breakdowns[0].kernels >= 2
 
 
 @pytest.mark.parametrize("value", HUGE)
@@ -70,7 +70,7 @@ def test_no_number_in_the_arguments_ends_the_reading(tmp_path: Path, field: str,
         _event("record_param_comms", args=args, cat="cpu_op"),
         _event("[memory]", args=args, cat="cpu_instant_event"),
     ]
-    assert _analysed(tmp_path, _text(events).replace('"@"', value)).ranks[0].kernels == 2
+    assert _analysed(tmp_path, _text(events).replace('"@"', value)).breakdowns[0].kernels == 2
 
 
 def test_a_step_and_a_rank_of_thousands_of_digits_are_none(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiling.workload_from_trace import _is_training
+from profiling.measured_step import is_training
 
 SERVING = ("at::native::multi_tensor_apply_kernel<LpNorm>", "flash_fwd_splitkv_kernel", "ncclDevKernel_AllReduce")
 
@@ -20,4 +20,4 @@ SERVING = ("at::native::multi_tensor_apply_kernel<LpNorm>", "flash_fwd_splitkv_k
 )
 def test_a_kernel_for_each_of_many_tensors_trains_nothing(names, backward, training):
     line = SimpleNamespace(names=names, host=SimpleNamespace(has_backward=backward))
-    assert _is_training(line) is training
+    assert is_training(line) is training

@@ -1,87 +1,47 @@
-"""What one step of a traced job demands, from its timelines."""
+"""What one step of a traced job demands of a GPU, from the timeline of one rank."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
-from profiling.features import gpu_count, waiting_within
 from profiling.intervals import Intervals, join, length_without, union
 from profiling.kernels import CLASS_OF, Family, classify, precision_of
-from profiling.notes import Note, NoteCode
 from profiling.steps import Steps
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Timeline, WorkKind
-from profiling.waiting import Waiting
-from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
+from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep
 
 _TRAINING_WORDS = ("backward", "_bwd", "bwd_", "dgrad", "wgrad", "adam", "optimizer", "_grad")
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """The Workload and what had to be assumed for it."""
+def measured_step(line: Timeline, steps: Steps) -> tuple[MeasuredStep, Breakdown]:
+    """The typical step of a rank as its busiest device saw it; ``gpu_count`` counts this rank's devices alone.
 
-    workload: Workload
-    notes: tuple[Note, ...]
-
-
-def workload_from_trace(
-    timelines: Sequence[Timeline],
-    steps: Sequence[Steps],
-    waiting: Waiting | None,
-    *,
-    batch_per_step: float | None = None,
-) -> Described:
-    """The Workload of a job: its typical step on the rank whose step has the median length.
-
-    ``batch_per_step``: samples per step of the whole job; a capture does not tell. Without it one step counts as one
-    sample, and a note says so.
+    Waiting is unknown here: it takes the other ranks to tell.
     """
-    place = _median_rank(steps)
-    line, chosen = timelines[place], steps[place]
-    notes = [] if batch_per_step is not None else [Note(NoteCode.BATCH_UNKNOWN)]
-    precision = _precision(line)
-    if precision is None:
-        notes.append(Note(NoteCode.PRECISION_ASSUMED, {"precision": "fp32"}))
-    workload = Workload(
-        name=PurePath(line.source).name.partition(".")[0][:80] or "trace",
-        mode=Mode.TRAINING if _is_training(line) else Mode.INFERENCE,
-        precision=precision or "fp32",
-        batch_per_step=batch_per_step if batch_per_step is not None else 1.0,
-        measured=_measured(timelines, place, chosen, waiting),
-        peak_memory_bytes=line.peak_memory_bytes,
-    )
-    return Described(workload, tuple(notes))
-
-
-def _median_rank(steps: Sequence[Steps]) -> int:
-    order = sorted(range(len(steps)), key=lambda at: (steps[at].typical.high_ns - steps[at].typical.low_ns, at))
-    return order[(len(order) - 1) // 2]
-
-
-def _measured(timelines: Sequence[Timeline], place: int, steps: Steps, waiting: Waiting | None) -> MeasuredStep:
-    line, window = timelines[place], steps.typical
+    window = steps.typical
     device = _busiest_device(line, window)
     work = device_work(line, device, window)
     parts = breakdown(line, device, window)
-    return MeasuredStep(
+    step = MeasuredStep(
         device_name=parts.device_name,
         accelerator_key=None,
-        gpu_count=gpu_count(timelines),
+        gpu_count=len(line.devices),
         step_s=parts.window_ns / 1e9,
         idle_s=parts.idle_ns / 1e9,
         kernels=_kernel_work(work, parts),
         collectives=_collective_work(line, work),
         steps_observed=steps.observed,
-        waiting_s=None if waiting is None else waiting_within(line, window, waiting, place) / 1e9,
+        waiting_s=None,
         host_launches=_host_launches(line, work),
     )
+    return step, parts
 
 
 def _busiest_device(line: Timeline, window: Window) -> int:
+    if len(line.devices) == 1:
+        return line.devices[0]
     return max(line.devices, key=lambda device: (breakdown(line, device, window).gpu_busy_ns, -device))
 
 
@@ -167,7 +127,7 @@ def _one_kind(calls: _Calls, chosen: NDArray[np.bool_], busy: Intervals, exposed
     )
 
 
-def _precision(line: Timeline) -> str | None:
+def spent_precision(line: Timeline) -> str | None:
     """Number format in which most matrix-kernel time is spent, by kernel names."""
     time = np.bincount(line.name_id, weights=line.duration_ns, minlength=len(line.names))
     spent: dict[str, float] = {}
@@ -179,5 +139,6 @@ def _precision(line: Timeline) -> str | None:
     return max(spent, key=lambda precision: spent[precision], default=None)
 
 
-def _is_training(line: Timeline) -> bool:
+def is_training(line: Timeline) -> bool:
+    """Whether backward or optimiser work is seen."""
     return line.host.has_backward or any(word in name.lower() for name in line.names for word in _TRAINING_WORDS)
