@@ -1,6 +1,6 @@
 """From columns of device work to a Timeline: linked to launches, sorted, implausible rows clipped."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,26 @@ def assemble(device: DeviceColumns, launched: NDArray[np.int64] | None, around: 
         _tell_unlinked(device, launched, notes)
     rows = in_order(device.column("start"), np.arange(device.rows))
     return timeline_of(device, device.take, rows, launched, around, agree=agree), notes
+
+
+def assemble_groups(
+    device: DeviceColumns, launched: NDArray[np.int64] | None, groups: Sequence[tuple[Sequence[int], Around]]
+) -> tuple[tuple[Timeline, ...], list[Note]]:
+    """The same with a Timeline per group of processes; each group names those of ``device.processes`` that it has."""
+    if len(groups) == 1:
+        line, notes = assemble(device, launched, groups[0][1])
+        return (line,), notes
+    notes = runaway_notes(device)
+    known = np.full(device.rows, UNKNOWN, dtype=np.int64) if launched is None else launched
+    agree = clocks_agree(device.column("start"), known, notes)
+    if launched is not None:
+        _tell_unlinked(device, known, notes)
+    lines = []
+    for members, around in groups:
+        mine = np.flatnonzero(np.isin(device.column("process"), members))
+        rows = in_order(device.column("start"), mine)
+        lines.append(timeline_of(device, device.column, rows, known, around, agree=agree))
+    return tuple(lines), notes
 
 
 def runaway_notes(device: DeviceColumns) -> list[Note]:
