@@ -1,6 +1,7 @@
 """Which kernel is what: a versioned table of name patterns, first match wins.
 
-The patterns are for names in lower case, and each runs in time linear in the name: names come from strangers.
+The patterns are for names in lower case, and each runs in time linear in the name: names come from strangers. A
+``collective`` of ``named`` in the table is taken from the first word of the name that tells of one.
 """
 
 import csv
@@ -20,6 +21,9 @@ TELLING = 256
 
 class Family(IntEnum):
     """``UNKNOWN``: no pattern of the table matches; counted as other work, and reported as unclassified.
+
+    ``COMMUNICATION``: kernels that move data between devices, those that compute on it as well (a fused all-reduce and
+    normalisation). A matrix kernel that communicates as it goes is ``MATMUL``.
 
     ``WAITING``: communication kernels that move no data but wait for their peers.
     """
@@ -46,23 +50,51 @@ CLASS_OF: dict[Family, KernelClass] = {
 """Class of each computing family, in the order in which overlapping time is assigned."""
 
 
+_VERSION, *_TABLE = files("profiling").joinpath("data/kernel_families.csv").read_text(encoding="utf-8").splitlines()
+_NAMED = "named"
+
+FAMILIES_VERSION = int(_VERSION.removeprefix("# version "))
+"""Version of the table; a capture analysed with another one may get other classes."""
+
+_COLLECTIVES: tuple[tuple[CollectiveKind, str], ...] = (
+    (CollectiveKind.REDUCE_SCATTER, r"reduce[_-]?scatter"),
+    (CollectiveKind.ALL_REDUCE, r"all[_-]?reduce|multimem_one_?shot_reduce"),
+    (CollectiveKind.ALL_GATHER, r"all[_-]?gather"),
+    (CollectiveKind.ALL_TO_ALL, r"all[_-]?to[_-]?all|dispatch|combine"),
+    (CollectiveKind.BROADCAST, r"broadcast"),
+    (CollectiveKind.SEND_RECV, r"send_?recv|(?<![a-z])send|(?<![a-z])recv|permute"),
+)
+_ANY_COLLECTIVE = re.compile("|".join(f"({pattern})" for _, pattern in _COLLECTIVES))
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """``collective``: None for all but communication; ``named`` where the name of the kernel tells which one it is."""
+
     family: Family
     collective: CollectiveKind | None
+    named: bool
     pattern: re.Pattern[str]
+    source: str
+
+    def collective_of(self, name: str) -> CollectiveKind | None:
+        if not self.named:
+            return self.collective
+        found = _ANY_COLLECTIVE.search(name)
+        return _COLLECTIVES[(found.lastindex or 1) - 1][0] if found else CollectiveKind.UNKNOWN
 
 
 @lru_cache(maxsize=1)
 def rules() -> tuple[Rule, ...]:
-    text = files("profiling").joinpath("data/kernel_families.csv").read_text(encoding="utf-8")
     return tuple(
         Rule(
-            Family[row["family"].upper()],
-            CollectiveKind(row["collective"]) if row["collective"] else None,
-            re.compile(row["pattern"], re.ASCII | re.DOTALL),
+            family=Family[row["family"].upper()],
+            collective=CollectiveKind(row["collective"]) if row["collective"] not in ("", _NAMED) else None,
+            named=row["collective"] == _NAMED,
+            pattern=re.compile(row["pattern"], re.ASCII | re.DOTALL),
+            source=row["source"],
         )
-        for row in csv.DictReader(text.splitlines())
+        for row in csv.DictReader(_TABLE)
     )
 
 
@@ -78,7 +110,7 @@ def classify(name: str) -> tuple[Family, CollectiveKind | None]:
 def _classified(name: str) -> tuple[Family, CollectiveKind | None]:
     for rule in rules():
         if rule.pattern.search(name):
-            return rule.family, rule.collective
+            return rule.family, rule.collective_of(name)
     return Family.UNKNOWN, None
 
 
