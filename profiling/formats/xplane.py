@@ -1,0 +1,258 @@
+"""The reader of xplane.pb of JAX and TensorFlow: streams of all GPU planes to one Timeline.
+
+Memory is bounded by the device events of the file; nothing of TensorFlow or XLA is needed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from profiling.formats import xla_names as xla
+from profiling.formats.assemble import Around, assemble
+from profiling.formats.capture import Capture, Format
+from profiling.formats.columns import DeviceColumns, LaunchColumns, Rows
+from profiling.formats.protobuf_wire import Span, WireFile
+from profiling.formats.source import Head, Source
+from profiling.formats.xla_steps import MarkedStep, step_spans
+from profiling.formats.xspace import (
+    ERRORS,
+    PLANES,
+    WARNINGS,
+    Events,
+    Line,
+    Plane,
+    event_batches,
+    lines_of,
+    name_of_plane,
+    read_plane,
+)
+from profiling.intervals import NOTHING, Intervals, join, union
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+from profiling.timeline import UNKNOWN, HostSide
+
+_FIRST_PLANE = re.compile(
+    rb"\A\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12[\x01-\x7f]"
+    rb"(?:/host:|/device:|Task Environment|#Chip)"
+)
+_TOOL_PAGE = re.compile(rb"\A[\x0a\x12\x1a\x22].{2,16}?\x08\x01\x12(?:\x06Device|\x04Host)\x1a", re.DOTALL)
+_TOOL_TYPES = b"type.googleapis.com/tensorflow.profiler."
+_REPLACED = "\N{REPLACEMENT CHARACTER}".encode()
+_MESSAGES_TOLD = 20
+
+
+def recognises(head: Head) -> bool:
+    """True for an XSpace by the name of its first plane, and for the pages that the profiler makes of one."""
+    return _FIRST_PLANE.match(head.data) is not None or _is_tool_page(head.data)
+
+
+def _is_tool_page(data: bytes) -> bool:
+    opens = data[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22")
+    return opens and (_TOOL_TYPES in data or _TOOL_PAGE.match(data) is not None)
+
+
+def read(source: Source) -> Capture:
+    """One Timeline of all GPU planes. Raises Refusal."""
+    head = source.head().data
+    if _FIRST_PLANE.match(head) is None:
+        raise Refusal(RefusalCode.TOOL_SUMMARY)
+    seen = Profile(DeviceColumns(source.limits), has_tpu=b"/device:TPU:" in head)
+    converted = head.count(_REPLACED) > 1
+    with source.on_disk() as path, path.open("rb") as file:
+        try:
+            _Reader(seen, WireFile(file, path.stat().st_size, source.limits), source).planes()
+        except Refusal as refusal:
+            if refusal.code is not RefusalCode.PROTOBUF_DAMAGED or not converted:
+                raise
+            raise Refusal(RefusalCode.BINARY_AS_TEXT) from None
+    _refuse_without_gpu_work(seen, converted=converted)
+    return _capture(seen, source)
+
+
+@dataclass(slots=True)
+class Profile:
+    """What is kept of a file. ``cut``: it ends inside a plane."""
+
+    device: DeviceColumns
+    calls: LaunchColumns = field(default_factory=LaunchColumns)
+    counts: Counter[NoteCode] = field(default_factory=Counter)
+    steps: list[MarkedStep] = field(default_factory=list)
+    waits: Intervals = NOTHING
+    input: Intervals = NOTHING
+    device_names: dict[int, str] = field(default_factory=dict)
+    vendor: str | None = None
+    warnings: list[str] = field(default_factory=list)
+    has_tpu: bool = False
+    has_backward: bool = False
+    events: int = 0
+    launches: int = 0
+    graph_launches: int = 0
+    started_unix_ns: int | None = None
+    cut: bool = False
+
+
+@dataclass(slots=True)
+class _Reader:
+    seen: Profile
+    wire: WireFile
+    source: Source
+
+    def planes(self) -> None:
+        for number, value in self.wire.fields(0, self.wire.size):
+            if not isinstance(value, Span):
+                continue
+            if value.end > self.wire.size:
+                self.seen.cut = True
+            if number == PLANES:
+                self._plane(value)
+            elif number in (ERRORS, WARNINGS) and not self.seen.cut and len(self.seen.warnings) < _MESSAGES_TOLD:
+                self.seen.warnings.append(self.wire.payload(value).decode("utf-8", errors="replace"))
+
+    def _plane(self, span: Span) -> None:
+        name = name_of_plane(self.wire, span)
+        self._told(span.start, 0)
+        self.seen.has_tpu = self.seen.has_tpu or xla.TPU_PLANE.search(name) is not None
+        if self.seen.cut:
+            return
+        if gpu := xla.GPU_PLANE.search(name):
+            self._device(read_plane(self.wire, span, name), int(gpu[1]), gpu[2])
+        elif xla.HOST_PLANE.search(name):
+            self._host(read_plane(self.wire, span, name))
+        elif name == "Task Environment":
+            started = read_plane(self.wire, span, name).facts.get("profile_start_time")
+            self.seen.started_unix_ns = started if isinstance(started, int) else None
+
+    def _told(self, position: int, events: int) -> None:
+        limits = self.source.limits
+        self.source.watch.at(position, self.wire.size)
+        self.seen.events += events
+        if self.seen.events > limits.events:
+            raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": limits.events})
+
+    def _device(self, plane: Plane, number: int, rest: str) -> None:
+        seen = self.seen
+        seen.device_names[number] = xla.device_name(rest)
+        seen.vendor = seen.vendor or xla.vendor(plane.facts.get("device_vendor"))
+        lines = lines_of(self.wire, plane)
+        for events in self._batches(line for line in lines if xla.STREAM.match(line.name)):
+            self._rows(plane, number, events)
+        for events in self._batches(line for line in lines if line.name == xla.STEPS):
+            chosen = np.flatnonzero(events.usable & (events.duration > 0)).tolist()
+            names = [plane.events.get(int(events.name[place]), "") for place in chosen]
+            self._steps(number, events, chosen, [xla.step_number(name, at) for at, name in enumerate(names)])
+
+    def _batches(self, lines: Iterable[Line]) -> Iterator[Events]:
+        return event_batches(self.wire, list(lines), self._told)
+
+    def _rows(self, plane: Plane, device: int, events: Events) -> None:
+        seen = self.seen
+        negative = events.usable & (events.duration < 0)
+        seen.counts[NoteCode.BAD_TIMES] += int((~events.usable).sum())
+        seen.counts[NoteCode.NEGATIVE_DURATIONS] += int(negative.sum())
+        good = np.flatnonzero(events.usable & ~negative)
+        if not good.size:
+            return
+        names = [plane.events.get(name, "") for name in events.name[good].tolist()]
+        kinds = {name: xla.work_kind(name) for name in set(names)}
+        operations = events.texts(plane.stats_named("hlo_op"), plane.stats)
+        sizes = np.full(events.line.size, UNKNOWN, dtype=np.int64)
+        for event, details in events.texts(plane.stats_named("memcpy_details"), plane.stats).items():
+            sizes[event] = xla.copied_bytes(details)
+        seen.device.add(
+            Rows(
+                start=events.start[good],
+                duration=events.duration[good],
+                names=names,
+                kinds=[kinds[name] for name in names],
+                devices=np.full(good.size, device, dtype=np.int64),
+                streams=[(device, line) for line in events.line[good].tolist()],
+                processes=[device] * good.size,
+                correlation=np.maximum(events.integers(plane.stats_named("correlation_id"), 0)[good], 0),
+                bytes=sizes[good],
+                collectives=lambda places, named: xla.collectives(
+                    [operations.get(int(good[at])) for at in places], named
+                ),
+            )
+        )
+
+    def _host(self, plane: Plane) -> None:
+        seen = self.seen
+        seen.has_backward = seen.has_backward or xla.mentions_backward(plane.stats.values())
+        graphs, waits = plane.events_named(xla.GRAPH_LAUNCH), plane.events_named(xla.WAIT)
+        inputs = plane.events_named(xla.INPUT)
+        correlations, numbers = plane.stats_named("correlation_id"), plane.stats_named("step_num")
+        for events in self._batches(lines_of(self.wire, plane)):
+            correlation = np.where(events.usable, events.integers(correlations, 0), 0)
+            waiting = np.isin(events.name, waits)
+            seen.calls.add(events.start, correlation)
+            seen.launches += int(((correlation > 0) & ~waiting).sum())
+            seen.graph_launches += int(((correlation > 0) & np.isin(events.name, graphs)).sum())
+            seen.waits = join(seen.waits, _lasting(events, waiting))
+            seen.input = join(seen.input, _lasting(events, np.isin(events.name, inputs)))
+            number = events.integers(numbers, UNKNOWN)
+            chosen = np.flatnonzero(events.usable & (events.duration > 0) & (number >= 0)).tolist()
+            self._steps(None, events, chosen, number[chosen].tolist())
+
+    def _steps(self, device: int | None, events: Events, chosen: list[int], numbers: list[int]) -> None:
+        for place, number in zip(chosen, numbers, strict=True):
+            start = int(events.start[place])
+            self.seen.steps.append(MarkedStep(device, number, start, start + int(events.duration[place])))
+        if len(self.seen.steps) > self.source.limits.rows:
+            raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": self.source.limits.rows})
+
+
+def _lasting(events: Events, chosen: NDArray[np.bool_]) -> Intervals:
+    chosen = chosen & events.usable & (events.duration > 0)
+    start = events.start[chosen]
+    return union(start, start + events.duration[chosen])
+
+
+def _refuse_without_gpu_work(seen: Profile, *, converted: bool) -> None:
+    if seen.device.rows:
+        return
+    if seen.has_tpu:
+        raise Refusal(RefusalCode.TPU_PROFILE)
+    if converted:
+        raise Refusal(RefusalCode.BINARY_AS_TEXT)
+    if seen.cut:
+        raise Refusal(RefusalCode.FILE_TRUNCATED)
+    raise Refusal(RefusalCode.NO_STREAM_ROWS)
+
+
+def _capture(seen: Profile, source: Source) -> Capture:
+    notes = [*source.notes, *(Note(code, {"count": count}) for code, count in seen.counts.items() if count)]
+    if seen.cut:
+        notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": seen.device.rows}))
+    notes += xla.warning_notes(seen.warnings)
+    if seen.graph_launches:
+        notes.append(Note(NoteCode.COMMAND_BUFFERS, {"count": seen.graph_launches}))
+    start = seen.device.column("start")
+    has_calls = seen.calls.ids.size > 0
+    launched = seen.calls.starts_of(seen.device.column("correlation")) if has_calls else None
+    around = Around(
+        source=source.name,
+        host=HostSide(
+            launches=seen.launches if has_calls else None,
+            graph_launches=seen.graph_launches,
+            has_backward=seen.has_backward,
+            waits=seen.waits,
+            input=seen.input,
+        ),
+        steps=step_spans(seen.steps, start, launched),
+        device_names=seen.device_names,
+        vendor=seen.vendor,
+        epoch_ns=_epoch(seen, int(start.min())),
+        incomplete=seen.cut or xla.drops_events(seen.warnings),
+    )
+    line, told = assemble(seen.device, launched, around)
+    return Capture(format=Format.XPLANE, timelines=(line,), notes=(*notes, *told))
+
+
+def _epoch(seen: Profile, first_ns: int) -> int | None:
+    """Times count from the start of the profile; where they do not, they are Unix times themselves."""
+    if seen.started_unix_ns is None:
+        return None
+    return 0 if first_ns > seen.started_unix_ns // 2 else seen.started_unix_ns
