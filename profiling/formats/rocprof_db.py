@@ -1,0 +1,49 @@
+"""The reader of rocprof's (v1) SQLite file: operations, copies and HIP calls as they stand in its own Chrome trace."""
+
+from typing import Any
+
+from profiling.formats.capture import Capture, Format
+from profiling.formats.numbers import integers
+from profiling.formats.rocm import MOST_DEVICE, RocmCollector, Work, copy_kind
+from profiling.formats.source import Head, Source
+from profiling.formats.sqlite_file import MAGIC, opened
+from profiling.timeline import UNKNOWN, WorkKind
+
+_COLUMNS = ("BeginNs", "EndNs", "Index", "dev-id", "Name", "queue-id", "stream-id")
+
+
+def recognises(head: Head) -> bool:
+    return head.data.startswith(MAGIC) and b'"BeginNs"' in head.data and b'"dev-id"' in head.data
+
+
+def read(source: Source) -> Capture:
+    """One Timeline of kernels and copies; times in ns. Raises Refusal."""
+    seen = RocmCollector(source.limits)
+    with opened(source) as database:
+        tables = database.tables(views=False)
+        if "hip" in tables:
+            for batch in database.batches(tables["hip"], ("BeginNs", "EndNs", "Index", "Name")):
+                start, end, index = (integers([row[at] for row in batch], UNKNOWN) for at in range(3))
+                seen.call([str(row[3]) for row in batch], start, end, index)
+        for table, kind in (("ops", WorkKind.KERNEL), ("copy", WorkKind.COPY)):
+            if table in tables:
+                for batch in database.batches(tables[table], _COLUMNS):
+                    _add(batch, kind, seen)
+    line, notes = seen.timeline(source.name)
+    return Capture(format=Format.ROCPROF, timelines=(line,), notes=notes)
+
+
+def _add(batch: list[Any], kind: WorkKind, seen: RocmCollector) -> None:
+    start, end, index = (integers([row[at] for row in batch], UNKNOWN) for at in range(3))
+    names = [str(row[4]) for row in batch]
+    seen.add(
+        Work(
+            start=start,
+            end=end,
+            names=names,
+            kinds=[kind if kind is WorkKind.KERNEL else copy_kind(name) or kind for name in names],
+            devices=integers([row[3] for row in batch], 0, high=MOST_DEVICE),
+            streams=[f"queue {row[5]}" if row[6] is None else row[6] for row in batch],
+            correlation=index,
+        )
+    )
