@@ -122,15 +122,15 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
     RefusalCode.FILE_TRUNCATED: (_("The file ends before its first complete event."), _RECORD, OTHER_FILE),
     RefusalCode.TEXT_FILE: (_("The file is text, for instance a log."), _KINETO, OTHER_FILE),
     RefusalCode.UNKNOWN_BINARY: (_("The file is of another kind, for instance a picture."), _KINETO, OTHER_FILE),
-    RefusalCode.NOT_READ_YET: (_("A known profiler format that is not read yet."), _KINETO, OTHER_FILE),
+    RefusalCode.NOT_READ_YET: (_("A known kind of file that is not read."), _KINETO, OTHER_FILE),
     RefusalCode.EXPORT_NEEDED: (
-        _("A profiler's own binary report; its exports are not read yet."),
-        _KINETO,
+        _("A profiler's own binary report."),
+        _("Export it with the command in the message."),
         OTHER_FILE,
     ),
     RefusalCode.NESTED_COMPRESSION: (
-        _("The file is compressed more than once."),
-        _("Unpack it once and send it again."),
+        _("Compression and archives lie in one another, too many of them."),
+        _("Unpack the file and send it again."),
         CHANGED,
     ),
     RefusalCode.DECOMPRESSION_RATIO: (
@@ -181,10 +181,47 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
         _("Trace the process that uses the GPU, with permission for its counters."),
         OTHER_FILE,
     ),
+    RefusalCode.PART_OF_RUN: (
+        _("The profiler wrote one file per kind of record, and this one holds no work of a GPU."),
+        _("Send all files of the run together, as a folder or an archive."),
+        OTHER_FILE,
+    ),
     RefusalCode.NO_ROWS: (_("A known kind of file without one usable row."), _RECORD, OTHER_FILE),
+    RefusalCode.PROTOBUF_DAMAGED: (_("The binary trace was cut or changed."), _RECORD, OTHER_FILE),
+    RefusalCode.BINARY_AS_TEXT: (
+        _("A transfer or an editor took the binary file for text and replaced its bytes."),
+        _("Copy the file as binary, or pack it into an archive first."),
+        OTHER_FILE,
+    ),
+    RefusalCode.NO_STREAM_ROWS: (
+        _("The profile of JAX or TensorFlow has no rows of GPU streams."),
+        _("Check that jax.devices() lists GPUs and that the profiler is allowed to use them, and record again."),
+        OTHER_FILE,
+    ),
+    RefusalCode.TPU_PROFILE: (_("The job ran on TPUs, which the catalog does not have."), _KINETO, OTHER_FILE),
+    RefusalCode.TOOL_SUMMARY: (
+        _("The profiler made this page of figures from a trace."),
+        _("Upload the .xplane.pb or trace.json.gz file of the same folder."),
+        OTHER_FILE,
+    ),
     RefusalCode.ARCHIVE_DAMAGED: (_("The archive is cut or damaged."), _("Pack the files again."), OTHER_FILE),
     RefusalCode.ARCHIVE_ENCRYPTED: (_("The archive asks for a password."), _("Pack it without one."), OTHER_FILE),
+    RefusalCode.ARCHIVE_METHOD: (
+        _("A file in the archive is packed by a rare method."),
+        _("Pack it with deflate or zstd."),
+        CHANGED,
+    ),
+    RefusalCode.WINDOW_TOO_LARGE: (
+        _("The file was compressed with a very large window."),
+        _("Compress it without --ultra or --long."),
+        CHANGED,
+    ),
     RefusalCode.TOO_MANY_MEMBERS: (_("The archive holds too many files."), _("Pack the captures only."), OTHER_FILE),
+    RefusalCode.COLUMNS_UNNAMED: (
+        _("A table of figures without a line of titles."),
+        _("Query again with --format=csv and without “noheader”."),
+        OTHER_FILE,
+    ),
     RefusalCode.TOO_MANY_ROWS: (_("The table is larger than any such report."), _SMALLER, OTHER_FILE),
     RefusalCode.NO_TRACE_IN_FOLDER: (_("None of the files is a capture."), _KINETO, OTHER_FILE),
 }

@@ -11,9 +11,9 @@ from profiling.bottleneck_messages import FINDINGS
 from profiling.notes import BottleneckCode, Note, NoteCode, Refusal, RefusalCode
 
 NOTES: Mapping[NoteCode, Promise] = {
-    NoteCode.BYTES_AFTER_GZIP: _("Bytes after the gzip stream were ignored."),
+    NoteCode.BYTES_AFTER_GZIP: _("Bytes after the %(kind)s stream were ignored."),
     NoteCode.FILE_TRUNCATED: _("The file is truncated: only the %(events)s events before the cut are counted."),
-    NoteCode.GZIP_DAMAGED: _("The gzip stream is damaged: only the %(events)s events before the damage are counted."),
+    NoteCode.GZIP_DAMAGED: _("The compressed data are damaged: only the %(events)s events before are counted."),
     NoteCode.ENCODING_CONVERTED: _("The file was converted from %(encoding)s."),
     NoteCode.NAMES_NOT_UTF8: _("%(count)s name(s) are not valid UTF-8; unreadable characters were replaced."),
     NoteCode.ESCAPES_REPAIRED: _("Invalid escapes repaired: %(count)s backslash(es) in strings."),
@@ -42,7 +42,9 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.RANKS_MERGED: _("%(count)s ranks are merged in one file; each is analysed by itself."),
     NoteCode.DUPLICATE_RANK: _("Rank %(rank)s appears in %(count)s files."),
     NoteCode.RANKS_MISSING: _("%(seen)s of %(world)s ranks were uploaded."),
-    NoteCode.FILES_IGNORED: _("Ignored %(count)s file(s) that are no captures: %(names)s."),
+    NoteCode.FILES_IGNORED: _("Ignored %(names)s: %(why)s"),
+    NoteCode.FRAGMENTS_IGNORED: _("Ignored %(names)s: all of it is part of %(whole)s."),
+    NoteCode.ARCHIVE_DAMAGED: _("The archive %(names)s is damaged: only the files before the damage are read."),
     NoteCode.NO_STEP_MARKERS: _("No step markers in the capture: the whole window is taken as one step."),
     NoteCode.UNMARKED_REPETITION: _(
         "No step markers, but the same kernels repeat %(count)s times: the window seems to hold %(count)s steps."
@@ -63,10 +65,32 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.NO_TIMELINE: _("A summary has no timeline: overlap, idle time and the step are unknown."),
     NoteCode.NO_TIMES: _("An execution trace has no timing; add the Kineto trace of the same run."),
     NoteCode.COARSE_SAMPLES: _("Samples of whole devices: no kernels and no steps, so the label is coarse."),
+    NoteCode.COUNTERS_NOT_MEASURED: _(
+        "The activity counters of %(names)s read 0 while the device was busy: they were not measured, which happens "
+        "when another profiler holds them, and count as unknown."
+    ),
+    NoteCode.SAMPLES_IMPOSSIBLE: _("%(count)s sample(s) are beyond what any device can reach and count as unknown."),
     NoteCode.MACHINE_ONLY: _("This tells of the machine and not of the job; add a trace of the job."),
     NoteCode.ENVIRONMENT_NOT_READ: _("The file contains environment variables; they were not read."),
     NoteCode.EVENTS_DROPPED: _("Events were dropped by the profiler; the figures are lower bounds."),
     NoteCode.VALUES_MISSING: _("%(count)s value(s) are missing in the file and count as unknown."),
+    NoteCode.IMPOSSIBLE_BANDWIDTHS: _(
+        "%(count)s measurement(s) show a bandwidth that cannot be true and count as unknown."
+    ),
+    NoteCode.WRONG_RESULTS: _("The test found %(count)s wrong value(s): the hardware or its links corrupt data."),
+    NoteCode.CALL_TIMES_ONLY: _(
+        "NCCL's profiler plugin records when collectives were called; how long their transfers took is unknown."
+    ),
+    NoteCode.TIMED_ON_HOST: _("%(count)s time(s) were taken on the host and not on the GPU; they count as unknown."),
+    NoteCode.GPUDIRECT_MISSING: _(
+        "GPUDirect missing on %(pairs)s (%(count)s pair(s) of ranks): their data passes through host memory."
+    ),
+    NoteCode.NO_PEER_ACCESS: _(
+        "No peer access on %(pairs)s (%(count)s pair(s) of ranks in one node): NCCL copies through host memory (SHM)."
+    ),
+    NoteCode.COPIES_ONLY: _(
+        "Only copies were traced: what kernels did is unknown. Add the kernel trace of the same run."
+    ),
     NoteCode.GRAPHS_WHOLE: _(
         "%(count)s CUDA graph launch(es) were traced as a whole; what ran inside is unknown. "
         "Capture with --cuda-graph-trace=node."
@@ -75,6 +99,13 @@ NOTES: Mapping[NoteCode, Promise] = {
         "Only %(seen)s of %(count)s CUDA graph launches have kernels in the capture; idle time is unknown."
     ),
     NoteCode.STEPS_FROM_RANGES: _("Steps are taken from %(count)s repeated ranges named “%(name)s”."),
+    NoteCode.EVENTS_CAPPED: _(
+        "The file has as many events as its exporter writes at most (%(limit)s): what came later is missing."
+    ),
+    NoteCode.COMMAND_BUFFERS: _(
+        "%(count)s XLA command buffer(s) (CUDA graphs) were launched: their kernels are counted, "
+        "but belong to no XLA operation."
+    ),
 }
 
 REFUSALS: Mapping[RefusalCode, Promise] = {
@@ -87,16 +118,17 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.EMPTY_AFTER_DECOMPRESSION: _("The file is empty after decompression: its export failed."),
     RefusalCode.TOO_MANY_BLANKS: _("Blanks fill more than the first %(limit)s bytes of the file."),
     RefusalCode.FILE_TRUNCATED: _("The file is truncated: it ends before the first GPU work."),
-    RefusalCode.TEXT_FILE: _("This is a text file and not a profiler trace; a Kineto JSON trace is accepted."),
+    RefusalCode.TEXT_FILE: _("This is a text file that no reader knows. Accepted: %(accepted)s."),
     RefusalCode.UNKNOWN_BINARY: _(
-        "This seems to be another kind of file (%(kind)s, starts with %(head)s); a Kineto JSON trace is accepted."
+        "This is another kind of file (%(kind)s, starts with %(head)s). Accepted: %(accepted)s."
     ),
-    RefusalCode.NOT_READ_YET: _("This seems to be: %(kind)s, which is not read yet; export a Kineto JSON trace."),
+    RefusalCode.NOT_READ_YET: _("This seems to be: %(kind)s, which is not read. Accepted: %(accepted)s."),
     RefusalCode.EXPORT_NEEDED: _(
-        "A %(kind)s file is a binary report (export it with: %(command)s), and its exports are not read yet; "
-        "export a Kineto JSON trace."
+        "A %(kind)s file is a binary report that only its own tool reads. Export it with: %(command)s"
     ),
-    RefusalCode.NESTED_COMPRESSION: _("The file is compressed more than once; %(limit)s layer is allowed."),
+    RefusalCode.NESTED_COMPRESSION: _(
+        "Compression and archives are nested deeper than the limit of %(limit)s layers."
+    ),
     RefusalCode.DECOMPRESSION_RATIO: _(
         "Decompression stopped at %(seen)s:1 after %(bytes)s bytes; the limit is %(limit)s:1."
     ),
@@ -129,17 +161,51 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.NO_DISPATCHES: _(
         "No kernel dispatches recorded: the wrong process was traced, or permission for the GPU was missing."
     ),
+    RefusalCode.PART_OF_RUN: _(
+        "This holds only a part of a run (%(kind)s); upload it together with the kernel trace of the same run."
+    ),
     RefusalCode.NO_ROWS: _("This seems to be: %(kind)s, but it holds no usable rows."),
+    RefusalCode.PROTOBUF_DAMAGED: _("The binary trace is damaged: its fields do not add up; copy or export it again."),
+    RefusalCode.BINARY_AS_TEXT: _(
+        "The file was converted as text on its way here, which a binary trace does not survive; copy it as binary."
+    ),
+    RefusalCode.NO_STREAM_ROWS: _(
+        "The profile has no work of a GPU: the job ran on the CPU, or the GPU profiler could not start."
+    ),
+    RefusalCode.TPU_PROFILE: _("This is a profile of TPUs; only the work of GPUs is read."),
+    RefusalCode.TOOL_SUMMARY: _(
+        "This is a page of the TensorFlow profiler and not a trace; upload the .xplane.pb file of the same run."
+    ),
     RefusalCode.ARCHIVE_DAMAGED: _("The archive is damaged and cannot be unpacked."),
     RefusalCode.ARCHIVE_ENCRYPTED: _("The archive is encrypted; upload it without a password."),
+    RefusalCode.ARCHIVE_METHOD: _("The file is packed by a method that is not read; pack it with deflate or zstd."),
+    RefusalCode.WINDOW_TOO_LARGE: _(
+        "Unpacking needs more memory than the limit of %(limit)s bytes; compress the file with usual settings."
+    ),
     RefusalCode.TOO_MANY_MEMBERS: _("The archive holds more than %(limit)s files."),
+    RefusalCode.COLUMNS_UNNAMED: _(
+        "The table has no titles, so its columns cannot be told apart; query again without “noheader”."
+    ),
     RefusalCode.TOO_MANY_ROWS: _("The table has more than the limit of %(limit)s rows."),
 }
 
 
+ACCEPTED = _("PyTorch, JAX and rocprof traces, nsys SQLite and CSV, ncu CSV, NCCL, DCGM and nvidia-smi output")
+
+_IGNORED: Mapping[RefusalCode, Promise] = {
+    RefusalCode.TEXT_FILE: _("text and no profile."),
+    RefusalCode.UNKNOWN_BINARY: _("another kind of file (%(kind)s)."),
+    RefusalCode.NO_TRACE_EVENTS: _("JSON without events of a profiler."),
+}
+"""Short for what lies beside captures everywhere; any other file that is ignored is told by its refusal."""
+
+
 def sentence(item: Note | Refusal) -> str:
     """The sentence for a note or a refusal in the language that is active now."""
-    params = dict(item.params)
+    params = {**item.params, "accepted": ACCEPTED}
+    if "why" in params:
+        code = RefusalCode(params["why"])
+        params["why"] = str(_IGNORED.get(code, REFUSALS[code])) % {**params, "kind": gettext(str(params.get("kind")))}
     if "kind" in params:
         params["kind"] = gettext(str(params["kind"]))
     return with_file(str(_template(item)) % params, params)

@@ -50,6 +50,8 @@ class NoteCode(StrEnum):
     DUPLICATE_RANK = "duplicate_rank"
     RANKS_MISSING = "ranks_missing"
     FILES_IGNORED = "files_ignored"
+    FRAGMENTS_IGNORED = "fragments_ignored"
+    ARCHIVE_DAMAGED = "archive_damaged"
     NO_STEP_MARKERS = "no_step_markers"
     UNMARKED_REPETITION = "unmarked_repetition"
     FIRST_STEP_EXCLUDED = "first_step_excluded"
@@ -62,13 +64,24 @@ class NoteCode(StrEnum):
     NO_TIMELINE = "no_timeline"
     NO_TIMES = "no_times"
     COARSE_SAMPLES = "coarse_samples"
+    COUNTERS_NOT_MEASURED = "counters_not_measured"
+    SAMPLES_IMPOSSIBLE = "samples_impossible"
     MACHINE_ONLY = "machine_only"
     ENVIRONMENT_NOT_READ = "environment_not_read"
     EVENTS_DROPPED = "events_dropped"
     VALUES_MISSING = "values_missing"
+    IMPOSSIBLE_BANDWIDTHS = "impossible_bandwidths"
+    WRONG_RESULTS = "wrong_results"
+    CALL_TIMES_ONLY = "call_times_only"
+    TIMED_ON_HOST = "timed_on_host"
+    GPUDIRECT_MISSING = "gpudirect_missing"
+    NO_PEER_ACCESS = "no_peer_access"
+    COPIES_ONLY = "copies_only"
     GRAPHS_WHOLE = "graphs_whole"
     GRAPHS_UNDER_RECORDED = "graphs_under_recorded"
     STEPS_FROM_RANGES = "steps_from_ranges"
+    EVENTS_CAPPED = "events_capped"
+    COMMAND_BUFFERS = "command_buffers"
 
 
 class BottleneckCode(StrEnum):
@@ -98,6 +111,22 @@ class BottleneckCode(StrEnum):
     ONE_RANK_ONLY = "one_rank_only"
     SHORT_MATMULS = "short_matmuls"
     MANY_UNCLASSIFIED = "many_unclassified"
+    ONLY_UTILISATION = "only_utilisation"
+    TOO_FEW_SAMPLES = "too_few_samples"
+    UTILISATION = "utilisation"
+    MEMORY_UTILISATION = "memory_utilisation"
+    SM_ACTIVE = "sm_active"
+    PIPES_ACTIVE = "pipes_active"
+    DRAM_ACTIVE = "dram_active"
+    LINK_RATE = "link_rate"
+    SUMMED_MATMUL_SHARE = "summed_matmul_share"
+    SUMMED_MEMORY_SHARE = "summed_memory_share"
+    SUMMED_COMMUNICATION_SHARE = "summed_communication_share"
+    SUMMED_OTHER_SHARE = "summed_other_share"
+    PROFILED_COMPUTE_SHARE = "profiled_compute_share"
+    PROFILED_MEMORY_SHARE = "profiled_memory_share"
+    PROFILED_LATENCY_SHARE = "profiled_latency_share"
+    HOST_NOT_TOLD = "host_not_told"
 
 
 class RefusalCode(StrEnum):
@@ -135,11 +164,20 @@ class RefusalCode(StrEnum):
     DATABASE_DAMAGED = "database_damaged"
     CUDA_NOT_TRACED = "cuda_not_traced"
     NO_DISPATCHES = "no_dispatches"
+    PART_OF_RUN = "part_of_run"
     NO_ROWS = "no_rows"
+    PROTOBUF_DAMAGED = "protobuf_damaged"
+    BINARY_AS_TEXT = "binary_as_text"
+    NO_STREAM_ROWS = "no_stream_rows"
+    TPU_PROFILE = "tpu_profile"
+    TOOL_SUMMARY = "tool_summary"
     ARCHIVE_DAMAGED = "archive_damaged"
     ARCHIVE_ENCRYPTED = "archive_encrypted"
+    ARCHIVE_METHOD = "archive_method"
+    WINDOW_TOO_LARGE = "window_too_large"
     TOO_MANY_MEMBERS = "too_many_members"
     TOO_MANY_ROWS = "too_many_rows"
+    COLUMNS_UNNAMED = "columns_unnamed"
 
 
 WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
@@ -166,6 +204,8 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.RANKS_MERGED: Outcome.WARN,
     NoteCode.DUPLICATE_RANK: Outcome.WARN,
     NoteCode.FILES_IGNORED: Outcome.WARN,
+    NoteCode.FRAGMENTS_IGNORED: Outcome.WARN,
+    NoteCode.ARCHIVE_DAMAGED: Outcome.SALVAGE,
     NoteCode.UNMARKED_REPETITION: Outcome.WARN,
     NoteCode.FIRST_STEP_EXCLUDED: Outcome.WARN,
     NoteCode.NO_TIMELINE: Outcome.PARTIAL,
@@ -173,10 +213,29 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.ENVIRONMENT_NOT_READ: Outcome.WARN,
     NoteCode.EVENTS_DROPPED: Outcome.WARN,
     NoteCode.VALUES_MISSING: Outcome.WARN,
+    NoteCode.COUNTERS_NOT_MEASURED: Outcome.WARN,
+    NoteCode.SAMPLES_IMPOSSIBLE: Outcome.WARN,
+    NoteCode.EVENTS_CAPPED: Outcome.WARN,
+    NoteCode.IMPOSSIBLE_BANDWIDTHS: Outcome.WARN,
+    NoteCode.WRONG_RESULTS: Outcome.WARN,
+    NoteCode.CALL_TIMES_ONLY: Outcome.PARTIAL,
+    NoteCode.TIMED_ON_HOST: Outcome.WARN,
+    NoteCode.COPIES_ONLY: Outcome.PARTIAL,
     NoteCode.GRAPHS_WHOLE: Outcome.PARTIAL,
     NoteCode.GRAPHS_UNDER_RECORDED: Outcome.PARTIAL,
 }
 """Notes that lower the outcome; all others are information."""
+
+UPLOAD_LIMITS = frozenset(
+    {
+        RefusalCode.TOO_MANY_BYTES,
+        RefusalCode.DECOMPRESSION_RATIO,
+        RefusalCode.TOO_MANY_MEMBERS,
+        RefusalCode.TOO_MANY_EVENTS,
+        RefusalCode.TOO_SLOW,
+    }
+)
+"""Where one file of an upload reaches these, the others are not read without it."""
 
 _ORDER = tuple(Outcome)
 _SHOWN = 80

@@ -4,14 +4,47 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from profiling.formats import kineto_reader
+from profiling.formats import (
+    dcgm_dmon,
+    kineto_reader,
+    nvidia_smi_dmon,
+    nvidia_smi_nvlink,
+    nvidia_smi_query,
+    nvidia_smi_report,
+    nvidia_smi_topology,
+    prometheus,
+    rocm_smi,
+    rocpd,
+    rocprof_csv,
+    rocprof_db,
+    rocprof_json,
+    rpd,
+    xplane,
+)
+from profiling.formats.archives import is_archive
 from profiling.formats.capture import Capture, Format, Reader
-from profiling.formats.detect import BLANK, refuse_report_name, refuse_unknown, starts_with_magic
+from profiling.formats.detect import BLANK, why_unknown
 from profiling.formats.limits import Limits, Watch
 from profiling.formats.source import Head, Source
 from profiling.notes import Refusal, RefusalCode, shown
 
-READERS: tuple[Reader, ...] = (Reader(Format.KINETO, kineto_reader.recognises, kineto_reader.read),)
+READERS: tuple[Reader, ...] = (
+    Reader(Format.XPLANE, xplane.recognises, xplane.read),
+    Reader(Format.DCGM_DMON, dcgm_dmon.recognises, dcgm_dmon.read),
+    Reader(Format.DCGM_PROMETHEUS, prometheus.recognises, prometheus.read),
+    Reader(Format.SMI_DMON, nvidia_smi_dmon.recognises, nvidia_smi_dmon.read),
+    Reader(Format.SMI_QUERY, nvidia_smi_query.recognises, nvidia_smi_query.read),
+    Reader(Format.SMI_TOPOLOGY, nvidia_smi_topology.recognises, nvidia_smi_topology.read),
+    Reader(Format.SMI_NVLINK, nvidia_smi_nvlink.recognises, nvidia_smi_nvlink.read),
+    Reader(Format.SMI_REPORT, nvidia_smi_report.recognises, nvidia_smi_report.read),
+    Reader(Format.ROCM_SMI, rocm_smi.recognises, rocm_smi.read),
+    Reader(Format.ROCPD, rocpd.recognises, rocpd.read),
+    Reader(Format.RPD, rpd.recognises, rpd.read),
+    Reader(Format.ROCPROF, rocprof_db.recognises, rocprof_db.read),
+    Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
+    Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read),
+    Reader(Format.KINETO, kineto_reader.recognises, kineto_reader.read),
+)
 """In order of certainty: the first that recognises a file reads it."""
 
 
@@ -29,14 +62,23 @@ def read(
     counts stored bytes; ``limits.seconds`` holds by ``clock``. Raises :class:`Refusal`.
     """
     name = name or path.name
-    _refuse_unopenable(path, name)
-    source = Source(path, name, Watch(limits=limits or Limits(), progress=progress, clock=clock))
-    return replace(_reader(source).read(source), name=name)
+    refuse_unopenable(path, name)
+    return read_source(Source(path, name, Watch(limits=limits or Limits(), progress=progress, clock=clock)))
+
+
+def read_source(source: Source) -> Capture:
+    """The same for a file that is opened already. Raises Refusal."""
+    return replace(_reader(source).read(source), name=source.name)
 
 
 def refuse_unreadable(path: Path, *, name: str) -> None:
-    """Refuse what no reader reads, by the first bytes alone: cheap enough for the moment of an upload."""
-    _reader(Source(path, name, Watch(limits=Limits())))
+    """Refuse what no reader reads, by the first bytes alone: cheap enough for the moment of an upload.
+
+    Of an archive only that it is one is known then.
+    """
+    source = Source(path, name, Watch(limits=Limits()))
+    if not is_archive(source.head().data):
+        _reader(source)
 
 
 def _reader(source: Source) -> Reader:
@@ -44,9 +86,7 @@ def _reader(source: Source) -> Reader:
     for reader in READERS:
         if reader.recognises(head):
             return reader
-    refuse_report_name(source.name)
-    starts_with_magic(head.data)
-    raise refuse_unknown(head.data)
+    raise why_unknown(head)
 
 
 def _past_blanks(source: Source) -> Head:
@@ -65,7 +105,8 @@ def _past_blanks(source: Source) -> Head:
     raise Refusal(RefusalCode.EMPTY_AFTER_DECOMPRESSION)
 
 
-def _refuse_unopenable(path: Path, name: str) -> None:
+def refuse_unopenable(path: Path, name: str) -> None:
+    """Refuse what is not there, is no file, or may not be read."""
     try:
         if not path.is_file():
             raise Refusal(RefusalCode.FILE_MISSING, {"name": shown(name)})
