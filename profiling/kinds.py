@@ -23,6 +23,8 @@ KINDS = (
     gettext_noop("RAR archive"),
     gettext_noop("tar archive"),
     gettext_noop("Nsight Compute report"),
+    gettext_noop("Nsight Systems summary"),
+    gettext_noop("Nsight Compute table"),
     gettext_noop("DeepSpeed communication log"),
     gettext_noop("NCCL log"),
     gettext_noop("nccl-tests output"),

@@ -1,7 +1,8 @@
 """Numbers and units as tools print them for people: ``1,234.50 us``, ``Total Time (ns)``, ``27.595.520``, ``Mbyte``."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 _EXPONENT = r"(?P<exponent>e[+-]?\d{1,2})?"
@@ -61,6 +62,30 @@ def title_and_unit(title: str) -> tuple[str, str | None]:
     """``Total Time (ns)`` is ``("Total Time", "ns")``, ``power.draw [W]`` alike; a title without unit has None."""
     match = _TITLE.fullmatch(title.strip())
     return (match["name"].strip(), match["unit"].strip()) if match else (title.strip(), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Titles:
+    """Titles of a table in lower case without their units, and the units."""
+
+    names: tuple[str, ...]
+    units: tuple[str | None, ...]
+
+    @classmethod
+    def of(cls, titles: Sequence[str]) -> "Titles":
+        split = [title_and_unit(title) for title in titles]
+        return cls(tuple(name.casefold() for name, _ in split), tuple(unit for _, unit in split))
+
+    def has(self, *names: str) -> bool:
+        return all(name in self.names for name in names)
+
+    def place(self, *names: str) -> int | None:
+        """Column of the first of these names that is there."""
+        return next((self.names.index(name) for name in names if name in self.names), None)
+
+    def unit(self, name: str) -> str | None:
+        """Unit of a column that is there."""
+        return self.units[self.names.index(name)]
 
 
 def nanoseconds_per(unit: str | None) -> int | None:
