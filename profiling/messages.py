@@ -124,7 +124,7 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     ),
     RefusalCode.NOT_READ_YET: _("This seems to be: %(kind)s, which is not read. Accepted: %(accepted)s."),
     RefusalCode.EXPORT_NEEDED: _(
-        "A %(kind)s file is a binary report that only its own tool reads. Export it with: %(command)s"
+        "A %(kind)s file is a binary report that only its own tool reads. Export it with “%(command)s”."
     ),
     RefusalCode.NESTED_COMPRESSION: _(
         "Compression and archives are nested deeper than the limit of %(limit)s layers."
@@ -158,6 +158,9 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.LINE_TOO_LONG: _("A line of the file is longer than the limit of %(limit)s characters."),
     RefusalCode.DATABASE_DAMAGED: _("The SQLite file is damaged or is not what it seems; export it again."),
     RefusalCode.CUDA_NOT_TRACED: _("CUDA kernels were not traced: capture with nsys profile --trace=cuda,nvtx."),
+    RefusalCode.NO_COUNTERS: _(
+        "Nsight Compute had no permission to read the GPU's performance counters (ERR_NVGPUCTRPERM): nothing was measured."
+    ),
     RefusalCode.NO_DISPATCHES: _(
         "No kernel dispatches recorded: the wrong process was traced, or permission for the GPU was missing."
     ),

@@ -164,6 +164,7 @@ class RefusalCode(StrEnum):
     DATABASE_DAMAGED = "database_damaged"
     CUDA_NOT_TRACED = "cuda_not_traced"
     NO_DISPATCHES = "no_dispatches"
+    NO_COUNTERS = "no_counters"
     PART_OF_RUN = "part_of_run"
     NO_ROWS = "no_rows"
     PROTOBUF_DAMAGED = "protobuf_damaged"

@@ -1,22 +1,31 @@
 """What a file seems to be, by its first bytes; by its name only where the bytes say nothing."""
 
-import re
 from pathlib import PurePath
 
 import msgspec
 
 from profiling.formats.damaged_json import invalid_json
+from profiling.formats.source import Head
 from profiling.notes import Refusal, RefusalCode, shown
 
-GZIP = b"\x1f\x8b"
 BLANK = b" \t\r\n\x00"
 
-_EXPORTS: tuple[tuple[str, str], ...] = (
-    (".nsys-rep", "nsys export --type sqlite"),
-    (".qdrep", "nsys export --type sqlite"),
-    (".ncu-rep", "ncu --import FILE --csv --page raw"),
-    (".pftrace", "traceconv json"),
+_NSYS = "nsys export --type sqlite FILE"
+_NCU = "ncu --import FILE --csv --page raw > FILE.csv"
+_PERFETTO = "traceconv json FILE FILE.json"
+_PFTRACE = ".pftrace"
+_REPORT_MAGIC: tuple[tuple[bytes, str, str], ...] = (
+    (b"NVIDIA Tegra Profiler Report", ".nsys-rep", _NSYS),
+    (b"NVR\x00", ".ncu-rep", _NCU),
 )
+_REPORT_NAMES = {
+    ".nsys-rep": _NSYS,
+    ".qdrep": _NSYS,
+    ".ncu-rep": _NCU,
+    _PFTRACE: _PERFETTO,
+    ".perfetto-trace": _PERFETTO,
+}
+"""Binary reports of profilers, and what exports them to a file that is read."""
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "PNG image"),
@@ -33,61 +42,70 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF", "HDF5 file"),
     (b"PAR1", "Parquet file"),
     (b"ARROW1", "Arrow file"),
-)
-
-_LATER: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3\x00", "SQLite database"),
-    (b"PK\x03\x04", "ZIP archive"),
-    (b"\x28\xb5\x2f\xfd", "zstd file"),
-    (b"\xfd7zXZ\x00", "xz file"),
-    (b"BZh", "bzip2 file"),
     (b"7z\xbc\xaf\x27\x1c", "7-Zip archive"),
     (b"Rar!", "RAR archive"),
-    (b"NVR\x00", "Nsight Compute report"),
+    (b"SQLite format 3\x00", "SQLite database"),
+    (b"PK\x03\x04", "ZIP archive"),
 )
-
-_TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("DeepSpeed communication log", re.compile(r"Comm\. Op|comm op: ")),
-    ("NCCL log", re.compile(r" NCCL (INFO|WARN) |NCCL version ")),
-    ("nccl-tests output", re.compile(r"out-of-place|busbw")),
-    ("nvidia-smi topology matrix", re.compile(r"^(\x1b\[4m)?\s*GPU0\b", re.MULTILINE)),
-    ("dcgmi dmon output", re.compile(r"^#\s*Entity", re.MULTILINE)),
-    ("nvidia-smi output", re.compile(r"^GPU 0: ", re.MULTILINE)),
-    ("CSV table", re.compile(r"^[^\n,;]*([,;][^\n,;]*){2,}$", re.MULTILINE)),
-)
+_COMPRESSED = frozenset({".gz", ".zst", ".xz", ".bz2"})
 
 
-def starts_with_magic(head: bytes) -> None:
-    """Refuse what is plainly another kind of file, by name."""
-    for magic, kind in _LATER:
-        if head.startswith(magic):
-            raise Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
-    if head[257:262] == b"ustar":
-        raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "tar archive"})
+def why_unknown(head: Head) -> Refusal:
+    """Why a file that no reader recognises cannot be read: by its first bytes, then by its name, then by its looks."""
+    data = head.data
+    for magic, ending, command in _REPORT_MAGIC:
+        if data.startswith(magic):
+            return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": command})
+    if _is_perfetto(data):
+        return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": _PFTRACE, "command": _PERFETTO})
     for magic, kind in _MAGIC:
-        if head.startswith(magic):
-            raise Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": kind, "head": head[:16].hex(" ")})
-
-
-def refuse_report_name(name: str) -> None:
-    """Binary profiler reports have a file name and no magic; each has its own export."""
-    suffix = PurePath(name.lower().removesuffix(".gz")).suffix
-    for ending, command in _EXPORTS:
-        if suffix == ending:
-            raise Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": command})
-
-
-def refuse_unknown(head: bytes) -> Refusal:
-    """Why a file that no reader recognises cannot be read, by what it looks like."""
-    sample = head[:65536]
-    control = sum(byte < 9 or 13 < byte < 27 for byte in sample[:4096])
-    if control > len(sample[:4096]) // 50:
-        return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": head[:16].hex(" ")})
-    words = sample.decode("utf-8", errors="replace")
-    for kind, pattern in _TEXTS:
-        if pattern.search(words):
-            return Refusal(RefusalCode.NOT_READ_YET, {"kind": kind})
+        if data.startswith(magic):
+            return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": kind, "head": data[:8].hex(" ")})
+    ending = _suffix(head.name)
+    if ending in _REPORT_NAMES:
+        return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": _REPORT_NAMES[ending]})
+    control = sum(byte < 9 or 13 < byte < 27 for byte in data[:4096])
+    if control > len(data[:4096]) // 50:
+        return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": data[:8].hex(" ")})
     return Refusal(RefusalCode.TEXT_FILE)
+
+
+def _suffix(name: str) -> str:
+    path = PurePath(name.lower())
+    return PurePath(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+
+
+_PACKET = 0x0A
+_PACKET_FIELDS = frozenset({1, 2, 3, 6, 8, 10, 11, 12, 13, 33, 36, 42, 44, 45, 56, 58, 59, 60, 79, 87})
+"""perfetto/protos/perfetto/trace/trace_packet.proto: numbers that stand first in a packet."""
+
+
+def _is_perfetto(data: bytes) -> bool:
+    """A protobuf of packets alone (field 1), each led by a field that a packet of Perfetto starts with."""
+    at, packets = 0, 0
+    while at < len(data) and packets < _ENOUGH:
+        length, start = _varint(data, at + 1)
+        first, _ = _varint(data, start)
+        if data[at] != _PACKET or first >> 3 not in _PACKET_FIELDS or first & 7 not in (0, 1, 2, 5):
+            return False
+        at, packets = start + length, packets + 1
+    return packets == _ENOUGH
+
+
+_ENOUGH = 3
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """A protobuf number and where it ends."""
+    value = 0
+    for shift in range(0, 70, 7):
+        if at >= len(data):
+            return 0, at
+        value |= (data[at] & 0x7F) << shift
+        at += 1
+        if not data[at - 1] & 0x80:
+            break
+    return value, at
 
 
 def without_events(text: bytes, *, whole: bool) -> Refusal:

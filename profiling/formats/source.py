@@ -34,15 +34,20 @@ class Head:
 
 @dataclass(slots=True)
 class Source:
-    """One file, to be read more than once. The flags of ``unpacked``, the latest pass, are final once it is over."""
+    """One file, to be read more than once. The flags of ``unpacked``, the latest pass, are final once it is over.
+
+    ``layers``: how many archives the file lay in.
+    """
 
     path: Path
     name: str
     watch: Watch
+    layers: int = 0
     unpacked: Unpacked = field(init=False)
+    _most: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.unpacked = Unpacked(self.path, self.watch)
+        self.unpacked = Unpacked(self.path, self.watch, self.layers)
 
     @property
     def limits(self) -> Limits:
@@ -53,19 +58,27 @@ class Source:
         """What is to be told of the last pass: bytes ignored, encoding converted."""
         return self.unpacked.notes
 
+    @property
+    def most_out(self) -> int:
+        """Plain bytes that the longest pass gave."""
+        return max(self._most, self.unpacked.out)
+
+    def _start_over(self) -> None:
+        self._most = self.most_out
+        self.unpacked = Unpacked(self.path, self.watch, self.layers)
+
     def head(self) -> Head:
-        """Reads the first bytes; the next pass starts over."""
+        """Reads the first bytes, apart from all passes."""
         first = b""
-        for chunk in self.chunks():
+        for chunk in Unpacked(self.path, self.watch.quiet(), self.layers).chunks():
             first += chunk
             if len(first) >= HEAD_BYTES:
                 break
-        self.unpacked = Unpacked(self.path, self.watch)
         return Head(first[:HEAD_BYTES], self.name)
 
     def chunks(self) -> Iterator[bytes]:
-        """Plain bytes in pieces of about 1 MiB, text in UTF-8 without a byte order mark. Each call is a new pass."""
-        self.unpacked = Unpacked(self.path, self.watch)
+        """Plain bytes in pieces of 1 MiB at most, text in UTF-8 without a byte order mark. Each call is a new pass."""
+        self._start_over()
         return self.unpacked.chunks()
 
     def lines(self) -> Iterator[str]:
@@ -102,7 +115,7 @@ class Source:
         if first[: len(start)] == start[: len(first)]:
             yield self.path
             return
-        with tempfile.NamedTemporaryFile() as copy:
+        with tempfile.NamedTemporaryFile(dir=self.watch.scratch) as copy:
             for chunk in self.chunks():
                 copy.write(chunk)
             copy.flush()

@@ -2,11 +2,8 @@
 
 import errno
 import gzip
-import io
 import json
-import tarfile
 import tracemalloc
-import zipfile
 import zlib
 from pathlib import Path
 
@@ -55,20 +52,6 @@ def _one(category: str) -> bytes:
     return b'{"traceEvents":[{"ph":"X","cat":"%s","name":"a","ts":1,"dur":1}]}' % category.encode()
 
 
-def _zip() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("rank0.json", TRACE)
-    return buffer.getvalue()
-
-
-def _tar() -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(tarfile.TarInfo("rank0.json"), io.BytesIO(b""))
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     ("content", "code", "says"),
     [
@@ -83,12 +66,6 @@ def _tar() -> bytes:
         (b"\x7fELF" + bytes(64), RefusalCode.UNKNOWN_BINARY, "program"),
         (b"\x80\x04\x95\x00", RefusalCode.UNKNOWN_BINARY, "Python pickle"),
         (bytes(range(256)) * 8, RefusalCode.UNKNOWN_BINARY, "another kind of file"),
-        (b"SQLite format 3\x00" + bytes(84), RefusalCode.NOT_READ_YET, "SQLite database"),
-        (b"Kernel Name,Metric Name,Value\na,b,c\n", RefusalCode.NOT_READ_YET, "CSV table"),
-        (b"node1:12:34 [0] NCCL INFO Channel 00\n", RefusalCode.NOT_READ_YET, "NCCL log"),
-        (_zip(), RefusalCode.NOT_READ_YET, "ZIP archive"),
-        (_tar(), RefusalCode.NOT_READ_YET, "tar archive"),
-        (gzip.compress(gzip.compress(TRACE)), RefusalCode.NESTED_COMPRESSION, "more than once"),
         (b'{"traceEvents":[]}', RefusalCode.NO_EVENTS, "No events recorded"),
         (b'{"traceEvents":[{"ph":"M","name":"process_name"}]}', RefusalCode.ONLY_METADATA, "besides metadata"),
         (_one("toplevel"), RefusalCode.NOT_A_GPU_TRACE, "1 events"),
@@ -243,8 +220,11 @@ def test_a_folder_is_one_job_and_by_products_are_listed(tmp_path: Path) -> None:
     _file(tmp_path, b"read me\n", "README.md")
     analysis = analyse([tmp_path])
     assert [part.rank for part in analysis.breakdowns] == [0, 1]
-    note = next(note for note in analysis.notes if note.code == NoteCode.FILES_IGNORED)
-    assert note.params == {"names": "README.md, config.json", "count": 2}
+    told = [sentence(note) for note in analysis.notes if note.code == NoteCode.FILES_IGNORED]
+    assert told == [
+        "Ignored README.md: text and no profile.",
+        "Ignored config.json: JSON without events of a profiler.",
+    ]
 
 
 def test_of_several_named_files_the_bad_one_is_named(tmp_path: Path) -> None:
