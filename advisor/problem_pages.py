@@ -181,6 +181,11 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
         _("Trace the process that uses the GPU, with permission for its counters."),
         OTHER_FILE,
     ),
+    RefusalCode.NO_COUNTERS: (
+        _("The driver keeps performance counters from ordinary users."),
+        _("Ask the owner of the machine to allow them, or run ncu as root, and record again."),
+        OTHER_FILE,
+    ),
     RefusalCode.PART_OF_RUN: (
         _("The profiler wrote one file per kind of record, and this one holds no work of a GPU."),
         _("Send all files of the run together, as a folder or an archive."),
@@ -244,6 +249,10 @@ _WORKLOADS: Mapping[WorkloadCode, tuple[Text, Text]] = {
 }
 
 _ANSWERS: Mapping[EngineCode, tuple[Text, Text]] = {
+    EngineCode.NO_STEP_TIMES: (
+        _("Sums, samples, logs and execution traces tell of a job but not how long its steps take."),
+        _("Record a timeline with one of the recipes, or describe the job."),
+    ),
     EngineCode.ACCELERATOR_UNKNOWN: (
         _("The capture was made on a GPU that the catalog does not know."),
         _("Name the accelerator in the request, or describe the job."),

@@ -31,15 +31,21 @@ class KernelSums:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelProfile:
-    """One kernel in a kernel profiler. ``compute_fraction`` and ``memory_fraction``: of the peak that it reached.
+    """One kernel in a kernel profiler: means over its ``launches``, fractions of peaks weighted by time.
 
-    ``bound``: ``compute``, ``memory``, ``latency`` (neither is near its peak), or None.
+    ``compute_fraction``: busiest part of the multiprocessors; ``memory_fraction``: busiest part of the memory system,
+    caches included; ``dram_fraction``: device memory alone; ``tensor_fraction``: tensor cores. ``flops``: None where
+    tensor cores work, which the counters of threads leave out. ``bound``: ``compute``, ``memory``, ``latency``
+    (neither is near its peak), or None.
     """
 
     name: str
+    launches: int = 1
     duration_s: float | None = None
     compute_fraction: float | None = None
     memory_fraction: float | None = None
+    dram_fraction: float | None = None
+    tensor_fraction: float | None = None
     dram_bytes: float | None = None
     dram_bytes_per_s: float | None = None
     flops: float | None = None
@@ -57,7 +63,9 @@ class KernelProfiles:
 class DeviceLoad:
     """Means over the samples of one device, or of one slice of it (``is_slice``: MIG).
 
-    ``utilisation``: part of the time in which any kernel ran. ``peak_memory_bytes``: the most that was in use.
+    ``samples``: readings of the figure that was read most often. ``utilisation``: part of the time in which any kernel
+    ran; ``memory_utilisation``: in which device memory was read or written. ``..._active``: part of the cycles in which
+    the unit worked, as DCGM defines them. ``peak_memory_bytes``: the most that was in use.
     """
 
     entity: str
@@ -65,8 +73,13 @@ class DeviceLoad:
     is_slice: bool = False
     device_name: str | None = None
     utilisation: float | None = None
+    memory_utilisation: float | None = None
+    graphics_active: float | None = None
     sm_active: float | None = None
     tensor_active: float | None = None
+    fp64_active: float | None = None
+    fp32_active: float | None = None
+    fp16_active: float | None = None
     dram_active: float | None = None
     nvlink_tx_bytes_per_s: float | None = None
     nvlink_rx_bytes_per_s: float | None = None
@@ -86,7 +99,8 @@ class Topology:
     """How the devices of one machine are joined, as its driver prints it.
 
     ``links``: ``"GPU0-GPU1"`` to ``NV4``, ``PIX``, ``SYS`` …, each pair once, GPU first. ``numa``: node of each device
-    that the matrix gives one. ``worst_link`` between GPUs; ``full_mesh``: every pair of GPUs is joined by NVLink.
+    that the matrix gives one. ``worst_link`` between GPUs, None where a pair is not told; ``full_mesh``: every pair of
+    GPUs is joined by NVLink.
     """
 
     gpus: tuple[str, ...]
@@ -116,8 +130,11 @@ class LinkStates:
 class NcclFacts:
     """What a NCCL log says of the job's fabric; of the largest communicator where there are several.
 
-    ``gpudirect``: ``yes``, ``no``, ``partial``. ``without_gpudirect``: pairs of ranks. ``rings``: order of the ranks
-    on each channel. ``bus_bytes_per_s``: NCCL's own estimate.
+    ``library``: ``NCCL`` or ``RCCL``. ``transports_...``: within a node and between nodes. ``gpudirect``: ``yes``,
+    ``no``, ``partial``; ``without_gpudirect``: ordered pairs of ranks between nodes that lack it; ``without_peer``: pairs
+    in one node that copy through host memory. ``nvls``: NVLink SHARP in use. ``rings``: order of the ranks by channel,
+    complete ones only. ``bus_bytes_per_s``: NCCL's own estimate for a ring, all channels; ``gpu_bytes_per_s``: what one
+    GPU can move in all, one direction; ``path_...``: NCCL's class of the worst path (``NVL``, ``PIX``, ``SYS`` …).
     """
 
     nccl_version: str | None
@@ -133,16 +150,29 @@ class NcclFacts:
     rings: tuple[tuple[int, ...], ...]
     bus_bytes_per_s: float | None
     warnings: int
+    library: str = "NCCL"
+    hip_version: str | None = None
+    without_peer: tuple[tuple[int, int], ...] = ()
+    gpu_bytes_per_s: float | None = None
+    path_intra: str | None = None
+    path_inter: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveTiming:
-    """One collective of one size as measured; ``message_bytes`` and bus bandwidth as nccl-tests counts them."""
+    """One collective of one size as measured; ``message_bytes`` and bus bandwidth as nccl-tests counts them.
+
+    ``operation``: as the tool names it, where that says more than the kind. ``time_s``: of one call; ``total_time_s``: of
+    all. ``waiting_s``: part of that in all in which this rank waited for the last one.
+    """
 
     kind: CollectiveKind
-    message_bytes: float
+    message_bytes: float | None
+    operation: str | None = None
     calls: int | None = None
     time_s: float | None = None
+    total_time_s: float | None = None
+    waiting_s: float | None = None
     bus_bytes_per_s: float | None = None
     in_place_time_s: float | None = None
     in_place_bus_bytes_per_s: float | None = None
@@ -150,7 +180,10 @@ class CollectiveTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveTimings:
-    """``peak_bus_bytes_per_s``: the best of the table, by kind of collective."""
+    """``peak_bus_bytes_per_s``: the best of the largest sizes, by kind of collective.
+
+    ``ranks_listed``: how many of the ``ranks`` the file lists with their device.
+    """
 
     tool: str
     ranks: int | None
@@ -158,6 +191,7 @@ class CollectiveTimings:
     device_name: str | None
     rows: tuple[CollectiveTiming, ...]
     peak_bus_bytes_per_s: Mapping[CollectiveKind, float]
+    ranks_listed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

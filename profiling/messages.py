@@ -159,7 +159,8 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.DATABASE_DAMAGED: _("The SQLite file is damaged or is not what it seems; export it again."),
     RefusalCode.CUDA_NOT_TRACED: _("CUDA kernels were not traced: capture with nsys profile --trace=cuda,nvtx."),
     RefusalCode.NO_COUNTERS: _(
-        "Nsight Compute had no permission to read the GPU's performance counters (ERR_NVGPUCTRPERM): nothing was measured."
+        "Nsight Compute had no permission to read the performance counters of the GPU (ERR_NVGPUCTRPERM): "
+        "nothing was measured."
     ),
     RefusalCode.NO_DISPATCHES: _(
         "No kernel dispatches recorded: the wrong process was traced, or permission for the GPU was missing."

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 _SAMPLES, _NAMES = "gpu_metrics", "target_info_gpu_metrics"
 _FIELDS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("utilisation", re.compile(r"gr active", re.IGNORECASE)),
+    ("graphics_active", re.compile(r"gr active", re.IGNORECASE)),
     ("sm_active", re.compile(r"sms? active", re.IGNORECASE)),
     ("tensor_active", re.compile(r"tensor active", re.IGNORECASE)),
     ("dram_read", re.compile(r"dram (?:read )?bandwidth", re.IGNORECASE)),
@@ -90,7 +90,7 @@ def _load(gpu: int, means: dict[tuple[int, str], _Mean]) -> DeviceLoad:
     return DeviceLoad(
         entity=f"GPU {gpu}",
         samples=max(mean.samples for (one, _), mean in means.items() if one == gpu),
-        utilisation=fraction("utilisation"),
+        graphics_active=fraction("graphics_active"),
         sm_active=fraction("sm_active"),
         tensor_active=fraction("tensor_active"),
         dram_active=None if read is None and written is None else (read or 0.0) + (written or 0.0),

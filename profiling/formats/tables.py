@@ -38,11 +38,9 @@ class Table:
         folded = [title.casefold() for title in self.titles]
         return next((folded.index(title.casefold()) for title in titles if title.casefold() in folded), None)
 
-    def records(self) -> Iterator[dict[str, str]]:
-        """The rows by title; the first of equal titles counts."""
-        titles = tuple(reversed(self.titles))
-        for row in self.rows:
-            yield dict(zip(titles, reversed(row), strict=True))
+    def column(self, title: str) -> int:
+        """Column of a title that is there."""
+        return [one.casefold() for one in self.titles].index(title.casefold())
 
 
 def tables(lines: Iterable[str], is_header: IsHeader, limits: Limits, most: int | None = None) -> Iterator[Table]:
