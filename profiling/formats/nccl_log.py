@@ -1,0 +1,470 @@
+"""NCCL_DEBUG=INFO logs of NCCL 2.4 to 2.30 and of RCCL, alone or within the output of any program.
+
+Ranks and the program share one output, so lines are glued, cut and lost: marks are searched anywhere in a line, what a
+process says belongs to the communicator that it set up last, and text that is not complete says nothing. Host names
+count nodes and are forgotten.
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from profiling.evidence import NcclFacts
+from profiling.formats.capture import Capture, Format
+from profiling.formats.deepspeed_comms import CommsLog
+from profiling.formats.nccl_tests import Table
+from profiling.formats.source import Head, Source
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+
+_MARK = re.compile(r"NCCL (INFO|WARN|TRACE) ")
+_PREFIX = re.compile(r"([A-Za-z0-9][\w.-]{0,254}):(\d{1,10}):(\d{1,10}) \[-?\d{1,4}\] ?[^\[\]]{0,200}$")
+_PREFIX_CHARACTERS = 500
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
+_VERSION = re.compile(
+    r"\b([NR])CCL version ?:? ?(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)(?:[^\s+]{0,60}\+(cuda|hip)(\d{1,3}\.\d{1,3}))?"
+)
+_HIP = re.compile(r"\bHIP version ?: ?(\d{1,3}\.\d{1,3})")
+_RANK = re.compile(r"comm 0x[0-9a-f]{1,16} rank (\d{1,7}) n[rR]anks (\d{1,7})\b")
+_NODES = re.compile(r" nNodes (\d{1,6})\b")
+_ID = re.compile(r" commId (0x[0-9a-f]{1,16})\b| (color -?\d{1,10}) ")
+_RING = re.compile(r"^Channel (\d{1,3})(?:/(\d{1,3}))? ?: {0,10}(\d[\d ]*)(?:comm |$)")
+_LINK = re.compile(
+    r"^(?:Channel|Ring) (\d{1,3})(?:/\d{1,3})? ?: (\d{1,7})(?:\[[0-9a-f]{1,16}\])? -> (\d{1,7})(?:\[[0-9a-f]{1,16}\])? "
+    r"(?:\[(?:send|receive)\] )?via (.{1,200})"
+)
+_PEER = re.compile(r"P2P/(CUMEM|IPC|MNNVL|direct|indirect)")
+_SHARED = re.compile(r"SHM/(direct|CE)|(direct) shared memory")
+_NET = re.compile(r"(NET|COLLNET)/([A-Za-z][\w .+-]{0,40})/(?:\d{1,4}|\*)(?:\(\d{1,7}\))?(\S{0,40})")
+_CHANNELS = re.compile(r"^(\d{1,4}) coll channels\b(?:.{0,60}? (\d{1,4}) nvls channels)?")
+_MULTICAST = re.compile(r"^NVLS multicast support is (not )?available")
+_SYSTEM = re.compile(r"^=== System : maxBw \d{1,6}\.\d{1,6} totalBw (\d{1,6}\.\d{1,6}) ===")
+_PATTERN = re.compile(
+    r"^Pattern 4, crossNic \d{1,2}, nChannels (\d{1,4}), (?:bw|speed) (\d{1,6}(?:\.\d{1,6})?)/(\d{1,6}(?:\.\d{1,6})?),"
+    r"(?: type ([A-Z0-9]{2,4})/([A-Z0-9]{2,4})\b)?"
+)
+_OPENING = re.compile(r"(?:Channel|Ring|Trees|Bootstrap|NET/|Using network|comm 0x|ncclComm|NVLS|Connected all) ?")
+_MOST_RANKS = 1 << 20
+_MEMBERSHIPS = 64
+"""Communicators that one process is remembered to be in; a job has a handful."""
+_PAIRS_SHOWN = 5
+
+Link = tuple[str, bool | None]
+"""Name of a transport, and whether it is GPUDirect."""
+Sided = tuple[tuple[int, int], str, bool | None]
+"""A pair of ranks and its link."""
+
+
+def recognises(head: Head) -> bool:
+    """True for a line of NCCL anywhere among the first ones; a word about such lines is none."""
+    if head.text.lstrip()[:1] == "{":
+        return False
+    lines = (line for line in head.lines if "NCCL " in line)
+    return any(_PREFIX.search(part) or _OPENING.match(text) for line in lines for part, _, text in _split(line))
+
+
+def read(source: Source) -> Capture:
+    """What the log says of the fabric, and any table of nccl-tests or DeepSpeed in it. Raises Refusal."""
+    most = source.limits.rows
+    log, table, comms = NcclLog(most), Table(source.name, most), CommsLog(most)
+    for line in source.lines():
+        for part in line.split("\r"):
+            if "CCL " in part or "HIP version" in part:
+                log.line(part)
+            else:
+                table.line(part)
+                comms.line(part)
+    parts = ((Format.NCCL_LOG, log), (Format.NCCL_TESTS, table), (Format.DEEPSPEED_COMMS, comms))
+    found = [(kind, one, part) for kind, part in parts if (one := part.evidence()) is not None]
+    if not found:
+        raise Refusal(RefusalCode.NO_ROWS, {"kind": "NCCL log"})
+    return Capture(
+        format=found[0][0],
+        evidence=tuple(one for _, one, _ in found),
+        notes=(*source.notes, *(note for _, _, part in found for note in part.notes())),
+    )
+
+
+@dataclass(slots=True)
+class _Thread:
+    """One thread of one process; what it says first may come before the communicator is named (``early``).
+
+    ``hosts``: its name, and what other text glued to it made of that.
+    """
+
+    hosts: Counter[str]
+    process: deque["_Member"]
+    member: "_Member | None" = None
+    early: "_Communicator | None" = None
+
+    @property
+    def host(self) -> str:
+        return self.hosts.most_common(1)[0][0]
+
+
+@dataclass(slots=True)
+class _Communicator:
+    """What is known of one, or of what one thread says before its communicator is known (``ranks`` None).
+
+    ``links``: by pair of ranks, transports and whether they are GPUDirect (None where that is not told).
+    """
+
+    ranks: int | None = None
+    nodes: int | None = None
+    threads: dict[int, list[_Thread]] = field(default_factory=dict)
+    links: dict[tuple[int, int], set[Link]] = field(default_factory=dict)
+    rings: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    channels: int = 0
+    nvls: bool | None = None
+    multicast: bool | None = None
+    gpu_gb: float | None = None
+    pattern: tuple[int, float, float, str | None, str | None] | None = None
+
+    def absorb(self, other: "_Communicator") -> None:
+        for pair, found in other.links.items():
+            if self.fits(*pair):
+                self.links[pair] = self.links.get(pair, set()) | found
+        self.rings = {**other.rings, **self.rings}
+        self.channels = max(self.channels, other.channels)
+        self.nodes = self.nodes or other.nodes
+        self.nvls = other.nvls if self.nvls is None else self.nvls or bool(other.nvls)
+        self.multicast = other.multicast if self.multicast is None else self.multicast
+        self.gpu_gb = self.gpu_gb or other.gpu_gb
+        self.pattern = self.pattern or other.pattern
+
+    def fits(self, *ranks: int) -> bool:
+        return self.ranks is None or max(ranks) < self.ranks
+
+    def hosts(self) -> dict[int, str] | None:
+        """Name by rank; None where one rank sits on two: communicators of one size that the log does not tell apart."""
+        found = {rank: {one.host for one in threads} for rank, threads in self.threads.items()}
+        return {rank: min(names) for rank, names in found.items()} if all(len(x) == 1 for x in found.values()) else None
+
+    @property
+    def known(self) -> int:
+        return len(self.links) + len(self.threads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    communicator: _Communicator
+    rank: int
+
+
+class NcclLog:
+    """Collects facts line by line, of the largest communicator alone: memory does not grow with the log.
+
+    ``most`` bounds what is kept, threads, ranks, pairs and communicators together; what comes after is not counted.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.kept = 0
+        self.warnings = 0
+        self.versions: Counter[tuple[str, str, str | None, str | None]] = Counter()
+        self.hip: str | None = None
+        self.threads: dict[tuple[str, str], list[_Thread]] = {}
+        self.processes: dict[tuple[str, str], deque[_Member]] = {}
+        self.starts = False
+        self.largest = 0
+        self.communicators: dict[str, _Communicator] = {}
+        self.smaller: dict[int, _Communicator] = {}
+        self.early: list[_Communicator] = []
+
+    def line(self, line: str) -> None:
+        if "\x1b" in line:
+            line = _COLOUR.sub("", line)
+        if " version" in line:
+            self._version(line)
+        for before, level, text in _split(line):
+            if level == "WARN":
+                self.warnings += 1
+            elif level == "INFO":
+                match = _PREFIX.search(before)
+                self._say(*(match.groups() if match else ("", "", "")), text)
+
+    def _keep(self, count: int = 1) -> bool:
+        """Whether there is room for so much more."""
+        if self.kept + count > self.most:
+            return False
+        self.kept += count
+        return True
+
+    def _version(self, line: str) -> None:
+        if (match := _VERSION.search(line)) and len(self.versions) < 100:
+            library = "NCCL" if match[1] == "N" else "RCCL"
+            self.versions[(library, match[2], match[3], match[4])] += 1
+        if match := _HIP.search(line):
+            self.hip = match[1]
+
+    def _say(self, host: str, process: str, thread: str, text: str) -> None:
+        """Lines of which it is told by their opening that they cannot matter stop here: most of a long log."""
+        if text[:7] == "Channel" or text[:4] == "Ring":
+            if match := _LINK.match(text):
+                self._link(self._thread(host, process, thread), match)
+            elif match := _RING.match(text):
+                self._ring(self._thread(host, process, thread), match)
+        elif match := _RANK.search(text):
+            self._rank(self._thread(host, process, thread), match, text)
+        else:
+            for pattern, told in _TOLD:
+                if match := pattern.match(text):
+                    told(self._subject(self._thread(host, process, thread)), match)
+                    return
+
+    def _thread(self, host: str, process: str, thread: str) -> _Thread:
+        """The thread of that name; other text may be glued in front of its host's, or cut off."""
+        same = self.threads.get((process, thread), [])
+        for one in same:
+            if one.host.endswith(host) or host.endswith(one.host):
+                if host in one.hosts or len(one.hosts) < 10:
+                    one.hosts[host] += 1
+                return one
+        if not self._keep():
+            return _Thread(Counter([host]), deque())
+        found = _Thread(Counter([host]), self.processes.setdefault((host, process), deque(maxlen=_MEMBERSHIPS)))
+        self.threads[(process, thread)] = [*same, found]
+        return found
+
+    def _subject(self, thread: _Thread) -> _Communicator:
+        """What a thread speaks of: its communicator, or the one that it will name later.
+
+        Before 2.18 only the end of an initialisation is logged: all of it comes before the name.
+        """
+        if self.starts and thread.member is not None:
+            return thread.member.communicator
+        if self.starts and thread.process:
+            return thread.process[-1].communicator
+        if thread.early is None:
+            thread.early = _Communicator()
+            if self._keep():
+                self.early.append(thread.early)
+        return thread.early
+
+    def _rank(self, thread: _Thread, match: re.Match[str], text: str) -> None:
+        rank, ranks = int(match[1]), int(match[2])
+        if rank >= ranks or ranks > _MOST_RANKS or "Destroy" in text or "Abort" in text:
+            return
+        member = thread.member
+        self.starts |= "Init START" in text
+        if "Init START" in text or "Init COMPLETE" in text or member is None:
+            named = _ID.search(text)
+            member = self._joined(thread, rank, ranks, (named[1] or named[2]) if named else "")
+        if (nodes := _NODES.search(text)) and member.communicator.ranks == ranks:
+            member.communicator.nodes = int(nodes[1]) or None
+
+    def _joined(self, thread: _Thread, rank: int, ranks: int, name: str) -> _Member:
+        one = self._communicator(ranks, name)
+        threads = one.threads.get(rank, [])
+        if (
+            ranks == self.largest
+            and "" not in thread.hosts
+            and thread not in threads
+            and len(threads) < 4
+            and self._keep()
+        ):
+            one.threads[rank] = [*threads, thread]
+        if thread.early is not None:
+            one.absorb(thread.early)
+            thread.early.links = {}
+            thread.early = None
+        member = thread.member
+        if member is None or member.communicator is not one or member.rank != rank:
+            member = thread.member = _Member(one, rank)
+            if self._keep():
+                thread.process.append(member)
+        return member
+
+    def _communicator(self, ranks: int, name: str) -> _Communicator:
+        """One object per communicator of the largest size; one, never shown, for all of each smaller size."""
+        if ranks > self.largest:
+            for one in self.communicators.values():
+                one.links, one.threads, one.rings = {}, {}, {}
+            self.largest, self.communicators = ranks, {}
+        kept: dict[Any, _Communicator] = self.communicators if ranks == self.largest else self.smaller
+        key = name if ranks == self.largest else ranks
+        if key not in kept and not self._keep(10):
+            return _Communicator(ranks=ranks)
+        return kept.setdefault(key, _Communicator(ranks=ranks))
+
+    def _matters(self, one: _Communicator) -> bool:
+        return one.ranks is None or one.ranks == self.largest
+
+    def _ring(self, thread: _Thread, match: re.Match[str]) -> None:
+        one = self._subject(thread)
+        channel, order = int(match[1]), tuple(int(rank) for rank in match[3].split() if len(rank) <= 7)
+        one.channels = max(one.channels, int(match[2] or 0), channel + 1)
+        if self._matters(one) and channel not in one.rings and self._keep(len(order)):
+            one.rings[channel] = order
+
+    def _link(self, thread: _Thread, match: re.Match[str]) -> None:
+        pair, told = (int(match[2]), int(match[3])), _transport(match[4])
+        one = self._between(thread, *pair) if told is not None else None
+        if told is None or one is None or not self._matters(one):
+            return
+        known = one.links.get(pair, set())
+        if told not in known and self._keep():
+            one.links[pair] = known | {told}
+
+    def _between(self, thread: _Thread, *pair: int) -> _Communicator | None:
+        """The communicator in which this process is one end of the pair."""
+        if not self.starts:
+            return self._subject(thread)
+        members = [*([thread.member] if thread.member else []), *reversed(thread.process)]
+        for member in members:
+            if member.rank in pair and member.communicator.fits(*pair):
+                return member.communicator
+        return None if members else self._subject(thread)
+
+    def evidence(self) -> NcclFacts | None:
+        """Of the largest communicator; of several of that size, the one of which most is known."""
+        one = max(self.communicators.values(), key=lambda one: one.known, default=_Communicator())
+        if len(self.communicators) <= 1:
+            one = replace(one, links=dict(one.links))
+            for early in self.early:
+                one.absorb(early)
+        known = one.ranks is not None or one.channels or one.links or one.gpu_gb or one.pattern
+        return _facts(one, self) if known or self.versions else None
+
+    def notes(self) -> list[Note]:
+        """What of the facts a buyer should know: each costs bandwidth."""
+        facts = self.evidence()
+        notes = []
+        if facts is not None and facts.without_gpudirect:
+            notes.append(_of_pairs(NoteCode.GPUDIRECT_MISSING, facts.without_gpudirect, "->"))
+        if facts is not None and facts.without_peer:
+            notes.append(_of_pairs(NoteCode.NO_PEER_ACCESS, facts.without_peer, "-"))
+        return notes
+
+
+def _channels(one: _Communicator, match: re.Match[str]) -> None:
+    one.channels = max(one.channels, int(match[1]))
+    if match[2] is not None:
+        one.nvls = bool(one.nvls) or int(match[2]) > 0
+
+
+def _multicast(one: _Communicator, match: re.Match[str]) -> None:
+    one.multicast = match[1] is None
+
+
+def _system(one: _Communicator, match: re.Match[str]) -> None:
+    one.gpu_gb = one.gpu_gb or float(match[1])
+
+
+def _pattern(one: _Communicator, match: re.Match[str]) -> None:
+    one.pattern = one.pattern or (int(match[1]), float(match[2]), float(match[3]), match[4], match[5])
+
+
+_TOLD = ((_CHANNELS, _channels), (_MULTICAST, _multicast), (_SYSTEM, _system), (_PATTERN, _pattern))
+
+
+def _facts(one: _Communicator, log: NcclLog) -> NcclFacts:
+    (library, version, kind, release), _ = max(
+        log.versions.items(), key=lambda item: item[1], default=(("NCCL", None, None, None), 0)
+    )
+    hosts = one.hosts()
+    intra, inter = _by_side(one.links, hosts or {})
+    nodes = _nodes(one, hosts)
+    return NcclFacts(
+        library=library,
+        nccl_version=version,
+        cuda_version=release if kind == "cuda" else None,
+        hip_version=(release if kind == "hip" else None) or log.hip,
+        ranks=one.ranks,
+        nodes=nodes,
+        channels=one.channels or None,
+        transports_intra=_names(intra),
+        transports_inter=_names(inter),
+        gpudirect=_gpudirect(inter),
+        without_gpudirect=tuple(sorted({pair for pair, _, direct in inter if direct is False})),
+        without_peer=tuple(sorted({(min(pair), max(pair)) for pair, name, _ in intra if name.startswith("SHM")})),
+        nvls=one.multicast if one.nvls is None else one.nvls,
+        rings=_rings(one),
+        bus_bytes_per_s=_ring_bytes_per_s(one, nodes),
+        gpu_bytes_per_s=one.gpu_gb * 1e9 if one.gpu_gb else None,
+        path_intra=one.pattern[3] if one.pattern else None,
+        path_inter=one.pattern[4] if one.pattern and nodes is not None and nodes > 1 else None,
+        warnings=log.warnings,
+    )
+
+
+def _split(line: str) -> Iterator[tuple[str, str, str]]:
+    """Per mark in the line: the end of the text before it, its level, and the text up to the next mark's prefix."""
+    marks = list(_MARK.finditer(line))
+    for place, mark in enumerate(marks):
+        start = max(marks[place - 1].end() if place else 0, mark.start() - _PREFIX_CHARACTERS)
+        text = line[mark.end() : marks[place + 1].start() if place + 1 < len(marks) else len(line)]
+        if place + 1 < len(marks) and (prefix := _PREFIX.search(text, max(0, len(text) - _PREFIX_CHARACTERS))):
+            text = text[: prefix.start(2) - 1]
+        yield line[start : mark.start()], mark[1], text
+
+
+def _transport(text: str) -> tuple[str, bool | None] | None:
+    """Name without device numbers, and whether it is GPUDirect; None for what is not whole.
+
+    Text of another rank may be glued to the end: only an end that NCCL itself writes says that there is no GPUDirect.
+    """
+    if match := _PEER.match(text):
+        return f"P2P/{match[1]}", None
+    if match := _SHARED.match(text):
+        return f"SHM/{match[1] or match[2]}", None
+    if match := _NET.match(text):
+        end = match[3]
+        direct = True if end.startswith("/GDRDMA") else False if end in ("", "/Shared") else None
+        return f"{match[1]}/{match[2].strip()}", direct
+    return None
+
+
+def _by_side(links: Mapping[tuple[int, int], set[Link]], hosts: Mapping[int, str]) -> tuple[list[Sided], list[Sided]]:
+    """Links within a node and between nodes: a network leaves it, unless both ranks are known to sit on one host."""
+    sides: tuple[list[Sided], list[Sided]] = ([], [])
+    for pair, found in links.items():
+        ends = hosts.get(pair[0]), hosts.get(pair[1])
+        for name, direct in found:
+            told = None not in ends
+            outside = ends[0] != ends[1] if told else name.startswith(("NET", "COLLNET"))
+            sides[outside and name.startswith(("NET", "COLLNET", "P2P/MNNVL"))].append((pair, name, direct))
+    return sides
+
+
+def _names(links: list[Sided]) -> tuple[str, ...]:
+    return tuple(sorted({name for _, name, _ in links}))
+
+
+def _nodes(one: _Communicator, hosts: Mapping[int, str] | None) -> int | None:
+    if one.nodes is not None:
+        return one.nodes
+    return len(set(hosts.values())) if hosts and len(hosts) == one.ranks else None
+
+
+def _gpudirect(links: list[Sided]) -> str | None:
+    told = {direct for _, _, direct in links if direct is not None}
+    if not told:
+        return None
+    return "partial" if len(told) > 1 else "yes" if True in told else "no"
+
+
+def _rings(one: _Communicator) -> tuple[tuple[int, ...], ...]:
+    """By channel from 0; NCCL cuts long orders, and what is not whole is left out."""
+    found: list[tuple[int, ...]] = []
+    while (order := one.rings.get(len(found))) and len(order) == one.ranks and len(set(order)) == len(order):
+        found.append(order)
+    return tuple(found)
+
+
+def _ring_bytes_per_s(one: _Communicator, nodes: int | None) -> float | None:
+    """Channels times the bandwidth of one, between nodes where there are several (NCCL, src/graph/tuning.cc).
+
+    NCCL's GB are 1e9 bytes.
+    """
+    if one.pattern is None or nodes is None:
+        return None
+    channels, intra, inter, _, _ = one.pattern
+    return channels * (intra if nodes == 1 else min(intra, inter)) * 1e9 or None
+
+
+def _of_pairs(code: NoteCode, pairs: tuple[tuple[int, int], ...], between: str) -> Note:
+    named = ", ".join(f"{one} {between} {other}" for one, other in pairs[:_PAIRS_SHOWN])
+    more = ", …" if len(pairs) > _PAIRS_SHOWN else ""
+    return Note(code, {"pairs": named + more, "count": len(pairs)})
