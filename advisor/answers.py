@@ -9,14 +9,15 @@ from typing import Any
 from advisor.engine.advise import advise
 from advisor.engine.cost import Goal
 from advisor.engine.document import document, workload_summary
-from advisor.engine.explain import EngineRefusal
+from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.version import ENGINE_VERSION
 from advisor.hints import CaptureHints
 from catalog import selectors as catalog
 from catalog.specs import AcceleratorSpec
 from profiling.analysis import Analysis
-from profiling.classifier import Bottleneck, model_sha256
-from profiling.document import analysis_document, bottleneck_document
+from profiling.bottleneck import Bottleneck
+from profiling.classifier import model_sha256
+from profiling.document import analysis_document, bottleneck_document, no_bottleneck
 from profiling.workload import Workload
 
 OFFERS_KEPT = 100
@@ -36,27 +37,33 @@ def described(*, workload: Workload, goal: Goal, limit: int = OFFERS_KEPT) -> An
 
 
 def captured(
-    *, analysis: Analysis, bottleneck: Bottleneck, hints: CaptureHints, goal: Goal, limit: int = OFFERS_KEPT
-) -> tuple[Answer, Workload]:
-    """The answer for a captured job, and its workload with the hints applied.
+    *, analysis: Analysis, bottleneck: Bottleneck | None, hints: CaptureHints, goal: Goal, limit: int = OFFERS_KEPT
+) -> tuple[Answer, Workload | None]:
+    """The answer for a captured job, and its workload with the hints applied; None where no file has a timeline.
 
     What the capture itself shows (breakdown, bottleneck) is answered also where nothing can be predicted from it.
     """
-    workload = hints.applied_to(analysis.workload)
-    if workload.measured is not None:
-        known = catalog_accelerator(hints.accelerator, workload.measured.device_name)
-        measured = replace(workload.measured, accelerator_key=known.key if known else None)
-        workload = replace(workload, measured=measured)
+    workload = None if analysis.workload is None else _hinted(analysis.workload, hints)
     try:
+        if workload is None:
+            raise EngineRefusal(EngineCode.NO_STEP_TIMES)
         answer = described(workload=workload, goal=goal, limit=limit)
     except EngineRefusal as refusal:
         answer = _without_prediction(workload, goal, refusal)
     seen = {
         "capture": analysis_document(analysis),
-        "bottleneck": bottleneck_document(bottleneck),
+        "bottleneck": no_bottleneck() if bottleneck is None else bottleneck_document(bottleneck),
         "model_sha256": model_sha256(),
     }
     return {**answer, **seen}, workload
+
+
+def _hinted(seen: Workload, hints: CaptureHints) -> Workload:
+    workload = hints.applied_to(seen)
+    if workload.measured is None:
+        return workload
+    known = catalog_accelerator(hints.accelerator, workload.measured.device_name)
+    return replace(workload, measured=replace(workload.measured, accelerator_key=known.key if known else None))
 
 
 def catalog_accelerator(key: str | None, device_name: str | None) -> AcceleratorSpec | None:
@@ -66,12 +73,12 @@ def catalog_accelerator(key: str | None, device_name: str | None) -> Accelerator
     return catalog.accelerator_by_device_name(device_name) if device_name else None
 
 
-def _without_prediction(workload: Workload, goal: Goal, refusal: EngineRefusal) -> Answer:
+def _without_prediction(workload: Workload | None, goal: Goal, refusal: EngineRefusal) -> Answer:
     note = {"code": str(refusal.code), "params": dict(refusal.params)}
     return {
         "engine_version": ENGINE_VERSION,
         "goal": {"objective": goal.objective.value, "as_of": goal.as_of.isoformat()},
-        "workload": workload_summary(workload),
+        "workload": None if workload is None else workload_summary(workload),
         "verdict": {"outcome": "unknown", **note, "comparisons": []},
         "offers": [],
         "offers_total": 0,

@@ -75,6 +75,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.NO_RATE_FOR_PRECISION: _(
         "No %(precision)s rate is known for %(accelerators)s, so nothing is predicted there."
     ),
+    EngineCode.NO_STEP_TIMES: _(
+        "The files hold no times of a step, so nothing can be predicted from them: add a trace of the job, or "
+        "describe it."
+    ),
     EngineCode.NOT_DIVIDED: _(
         "%(count)s offers are left out because it is not known how to divide the job over 1, 2, 4 or 8 GPUs."
     ),

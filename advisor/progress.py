@@ -10,6 +10,7 @@ from django.utils import timezone
 from advisor.pipeline import STUDY_STEPS
 from profiling.models import Run, RunStatus
 from profiling.runs import steps_done
+from profiling.standing import FileStanding, Standing
 
 PATIENCE = timedelta(seconds=15)
 
@@ -38,11 +39,12 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """``current``: 1 for the first step, 0 before it."""
+    """``current``: 1 for the first step, 0 before it. ``files``: while several are read, what each is at."""
 
     stage: Stage
     current: int
     steps: tuple[ShownStep, ...]
+    files: tuple[FileStanding, ...]
 
     @property
     def is_final(self) -> bool:
@@ -60,26 +62,29 @@ class Progress:
 
     @classmethod
     def of(cls, run: Run) -> Self:
-        done = steps_done(run, [step.name for step in STUDY_STEPS])
-        stage = _stage(run, timezone.now())
+        now = timezone.now()
+        standing = Standing.of(run, now)
+        done = steps_done(standing.status, standing.step, [step.name for step in STUDY_STEPS])
+        stage = _stage(run, standing, now)
         works = stage in (Stage.RUNNING, Stage.LOST)
         steps = tuple(
             ShownStep(
                 title=str(step.title),
                 is_done=place < done,
                 is_current=works and place == done,
-                percent=round(100 * run.progress) if works and place == done else None,
+                percent=round(100 * standing.progress) if works and place == done else None,
             )
             for place, step in enumerate(STUDY_STEPS)
         )
-        return cls(stage=stage, current=done + 1 if works else 0, steps=steps)
+        files = standing.files if works and done == 0 and len(standing.files) > 1 else ()
+        return cls(stage=stage, current=done + 1 if works else 0, steps=steps, files=files)
 
 
-def _stage(run: Run, now: datetime) -> Stage:
-    if run.status in (RunStatus.FAILED, RunStatus.DONE):
-        return Stage(run.status)
-    if run.status == RunStatus.RUNNING:
-        return Stage.RUNNING if run.lease_until and run.lease_until > now else Stage.LOST
+def _stage(run: Run, standing: Standing, now: datetime) -> Stage:
+    if standing.status in (RunStatus.FAILED, RunStatus.DONE):
+        return Stage(standing.status)
+    if standing.status == RunStatus.RUNNING:
+        return Stage.LOST if standing.lost else Stage.RUNNING
     if now - run.created_at < PATIENCE:
         return Stage.WAITING
     busy = Run.objects.filter(status=RunStatus.RUNNING, lease_until__gt=now).exists()

@@ -18,7 +18,7 @@ from advisor.pipeline import STUDY_STEPS, StudyContext
 from profiling import runs
 from profiling.document import analysis_document
 from profiling.models import Run
-from profiling.services import delete_read_captures, kept_files, record_capture, stored_files
+from profiling.services import delete_read_captures, kept_files, record_capture
 from profiling.workload import Workload
 from profiling.workload_json import workload_to_json
 
@@ -76,7 +76,6 @@ def answer_capture_study(claim: runs.Claim) -> None:
     """Do the work of a claimed run; afterwards the capture's files are gone."""
     study = Study.objects.select_related("trace").get(run_id=claim.run_id)
     context = StudyContext(
-        files=stored_files(study.trace),
         hints=hints_from_json(study.inputs["hints"]),
         goal=goal_from_json(study.inputs["goal"]),
     )
@@ -104,7 +103,7 @@ def fingerprint(document: Any) -> str:
 
 def _save(study: Study, done: StudyContext) -> None:
     study.trace.analysis = analysis_document(done.analysis)
-    study.trace.workload = workload_to_json(done.workload)
+    study.trace.workload = None if done.workload is None else workload_to_json(done.workload)
     study.trace.save(update_fields=["analysis", "workload"])
     _give(study, done.answer)
     study.save(update_fields=["result", "input_sha256", "engine_version", "model_sha256", "catalog_revision"])

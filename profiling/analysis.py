@@ -69,12 +69,12 @@ def analyse(
     return join_files([read_file(capture) for capture in captures], notes=notes, batch_per_step=batch_per_step)
 
 
-def read_file(capture: Capture) -> FileReading:
-    """What is kept of a capture."""
+def read_file(capture: Capture, alive: Callable[[], None] = lambda: None) -> FileReading:
+    """What is kept of a capture; ``alive()`` is called now and then while that is worked out."""
     return FileReading(
         format=capture.format,
         name=capture.name,
-        ranks=tuple(read_rank(line) for line in capture.timelines),
+        ranks=tuple(read_rank(line, alive) for line in capture.timelines),
         evidence=capture.evidence,
         notes=capture.notes,
     )

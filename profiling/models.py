@@ -15,9 +15,15 @@ class RunStatus(models.TextChoices):
 
 
 class Run(models.Model):
-    """One background job. This row is the truth; a message in the queue is only a hint to look at it."""
+    """One background job. This row is the truth; a message in the queue is only a hint to look at it.
+
+    A run with ``parts`` (jobs of its own, that may run on many machines) is taken up once all of these have ended.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="parts", verbose_name=_("part of")
+    )
     task = models.CharField(_("task"), max_length=60)
     status = models.CharField(_("status"), max_length=10, choices=RunStatus, default=RunStatus.QUEUED)
     step = models.CharField(_("step"), max_length=40, blank=True)
@@ -81,9 +87,10 @@ class Trace(models.Model):
 
 
 class TraceFile(models.Model):
-    """One file of a capture, kept under a random name; ``name`` is only shown."""
+    """One file of a capture, kept under a random name; ``name`` is only shown. ``run`` is the part that reads it."""
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="files")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="files")
     file = models.FileField(upload_to="traces/", blank=True)
     name = models.CharField(_("name"), max_length=120)
     size_bytes = models.BigIntegerField(_("size in bytes"))
@@ -95,3 +102,17 @@ class TraceFile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class StoredReading(models.Model):
+    """What a part found in its files, until the run that joins the parts has ended."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="reading")
+    data = models.BinaryField()
+
+    class Meta:
+        verbose_name = _("stored reading")
+        verbose_name_plural = _("stored readings")
+
+    def __str__(self) -> str:
+        return str(self.run_id)

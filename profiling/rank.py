@@ -1,6 +1,7 @@
 """One rank of a job, broken down: what is kept once its timeline is gone, and all that joining the ranks needs."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,8 +75,8 @@ class RankReading:
     unsized_other: int
 
 
-def read_rank(line: Timeline) -> RankReading:
-    """Everything that is kept of a timeline."""
+def read_rank(line: Timeline, alive: Callable[[], None]) -> RankReading:
+    """Everything that is kept of a timeline; ``alive()`` is called before each of its devices."""
     steps = find_steps(line)
     whole = whole_window(line)
     step, step_parts = measured_step(line, steps)
@@ -94,7 +95,7 @@ def read_rank(line: Timeline) -> RankReading:
         occupancy_known=line.occupancy_known,
         clocks_agree=line.clocks_agree,
         incomplete=line.incomplete,
-        devices=tuple(_device(line, device, steps, whole) for device in line.devices),
+        devices=tuple(_device(line, device, steps, whole, alive) for device in line.devices),
         steps=steps,
         step=step,
         step_parts=step_parts,
@@ -108,7 +109,8 @@ def read_rank(line: Timeline) -> RankReading:
     )
 
 
-def _device(line: Timeline, device: int, steps: Steps, whole: Window) -> DeviceReading:
+def _device(line: Timeline, device: int, steps: Steps, whole: Window, alive: Callable[[], None]) -> DeviceReading:
+    alive()
     work = device_work(line, device)
     parts = breakdown(line, device)
     region = device_share(line, device, steps.region, parts if steps.region == whole else None)

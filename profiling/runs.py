@@ -2,6 +2,8 @@
 
 A worker owns a run while its lease lasts. Every write names the token of the claim, so that a worker that lost its
 lease (stopped, paused, cut off) can neither overwrite nor double the result of the one that took over.
+
+A run may have parts: then these are sent to the workers first, and the last one that ends sends the run itself.
 """
 
 import logging
@@ -17,7 +19,7 @@ from celery import current_app
 from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
@@ -35,6 +37,14 @@ MAX_DETAIL = 5000
 
 class LeaseLost(Exception):
     """Another worker has taken this run; whatever was computed here is thrown away."""
+
+
+class PartFailed(Exception):
+    """A part ended for a reason that is not about its file; the whole run ends for the same."""
+
+    def __init__(self, part: Run) -> None:
+        super().__init__(part.error_code)
+        self.part = part
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class Claim:
 
     def _close(self, **values: object) -> None:
         self._update(finished_at=Now(), lease_until=None, **values)
+        transaction.on_commit(lambda: _send_parent(self.run_id))
 
     def _update(self, **values: object) -> None:
         values.setdefault("lease_until", _lease())
@@ -98,19 +109,24 @@ class Claim:
         return Run.objects.filter(pk=self.run_id, token=self.token, status=RunStatus.RUNNING)
 
 
+UNFINISHED = Run.objects.filter(status__in=[RunStatus.QUEUED, RunStatus.RUNNING])
+_WAITS_FOR_PARTS = Exists(UNFINISHED.filter(parent=OuterRef("pk")))
+
+
 def enqueue(run: Run) -> None:
-    """Send the run to a worker once the surrounding transaction is committed."""
-    transaction.on_commit(lambda: _send(run.pk, run.task))
+    """Send the run, or first its parts, to the workers once the surrounding transaction is committed."""
+    transaction.on_commit(lambda: _send_all(run))
 
 
 def claim(run_id: str | uuid.UUID) -> Claim | None:
-    """Take the run, or None when it is finished, in other hands, or out of attempts.
+    """Take the run, or None when it is finished, in other hands, waiting for its parts, or out of attempts.
 
     One UPDATE with the database's clock decides, so two workers can never both hold it.
     """
     token = uuid.uuid4()
     free = Q(status=RunStatus.QUEUED) | Q(status=RunStatus.RUNNING, lease_until__lt=Now())
-    taken = Run.objects.filter(free, pk=run_id, attempts__lt=settings.RUN_MAX_ATTEMPTS).update(
+    mine = Run.objects.filter(free, ~_WAITS_FOR_PARTS, pk=run_id, attempts__lt=settings.RUN_MAX_ATTEMPTS)
+    taken = mine.update(
         status=RunStatus.RUNNING, token=token, lease_until=_lease(), started_at=Now(), attempts=F("attempts") + 1
     )
     if not taken:
@@ -138,6 +154,9 @@ def _work(claimed: Claim, steps: Sequence[Step[Context]], context: Context, save
         raise
     except Refusal as refusal:
         claimed.fail(code=refusal.code, params=dict(refusal.params))
+    except PartFailed as failure:
+        part = failure.part
+        claimed.fail(code=part.error_code, params=part.error_params, detail=part.error_detail, is_bug=part.is_bug)
     except SoftTimeLimitExceeded:
         claimed.fail(code="time_limit", params={"limit": settings.CELERY_TASK_SOFT_TIME_LIMIT})
     except MemoryError:
@@ -156,17 +175,29 @@ def sweep() -> int:
     waiting = Q(status=RunStatus.QUEUED) & (
         Q(enqueued_at__isnull=True) | Q(enqueued_at__lt=Now() - timedelta(seconds=2 * settings.RUN_SWEEP_S))
     )
-    stale = list(Run.objects.filter(dead | waiting).values_list("pk", "task"))
+    stale = list(Run.objects.filter(dead | waiting).exclude(_WAITS_FOR_PARTS).values_list("pk", "task"))
     for run_id, task in stale:
         _send(run_id, task)
     return len(stale)
 
 
-def steps_done(run: Run, names: Sequence[str]) -> int:
-    """How many of the named steps are behind the run."""
-    if run.status == RunStatus.DONE:
+def steps_done(status: str, step: str, names: Sequence[str]) -> int:
+    """How many of the named steps are behind a run that is at ``step``."""
+    if status == RunStatus.DONE:
         return len(names)
-    return names.index(run.step) if run.step in names else 0
+    return names.index(step) if step in names else 0
+
+
+def _send_all(run: Run) -> None:
+    for run_id, task in run.parts.values_list("pk", "task") or [(run.pk, run.task)]:
+        _send(run_id, task)
+
+
+def _send_parent(run_id: uuid.UUID) -> None:
+    """Send the run that this one is a part of, if it was the last. Two that end together may both send it."""
+    parent = Run.objects.filter(~_WAITS_FOR_PARTS, parts=run_id, status=RunStatus.QUEUED).first()
+    if parent is not None:
+        _send(parent.pk, parent.task)
 
 
 def _send(run_id: uuid.UUID, task: str) -> None:

@@ -13,12 +13,13 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
 
 from profiling.formats.registry import refuse_unreadable
-from profiling.models import Run, RunStatus, Trace, TraceFile
+from profiling.models import Run, RunStatus, StoredReading, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
-from profiling.reading import NamedFile
 
 MAX_NAME = 120
 FOLDER = "traces"
+READ_TASK = "profiling.read"
+"""Name of the background task that reads one file; see profiling.tasks."""
 
 
 def check_capture(files: Sequence[UploadedFile]) -> None:
@@ -56,18 +57,23 @@ def kept_files(files: Sequence[UploadedFile]) -> Iterator[list[TraceFile]]:
 
 
 def record_capture(*, owner: str, kept: Sequence[TraceFile], run: Run) -> Trace:
-    """Rows for the kept files of one capture that ``run`` will read."""
+    """Rows for the kept files of one capture: one part of ``run`` will read each."""
     trace = Trace.objects.create(owner=owner, run=run)
     for row in kept:
-        row.trace = trace
+        row.trace, row.run = trace, Run(task=READ_TASK, parent=run)
+    Run.objects.bulk_create([row.run for row in kept])
     TraceFile.objects.bulk_create(kept)
     return trace
 
 
 def delete_read_captures() -> int:
-    """Delete the files whose run has ended: captures are confidential. Returns how many were deleted."""
-    ended = TraceFile.objects.filter(trace__run__status__in=[RunStatus.DONE, RunStatus.FAILED]).exclude(file="")
-    rows = list(ended)
+    """Delete the files that were read, and what was read once it is joined: captures are confidential.
+
+    Returns how many files were deleted.
+    """
+    ended = [RunStatus.DONE, RunStatus.FAILED]
+    StoredReading.objects.filter(run__parent__status__in=ended).delete()
+    rows = list(TraceFile.objects.filter(run__status__in=ended).exclude(file=""))
     for row in rows:
         TraceFile.objects.filter(pk=row.pk).update(file="")
         default_storage.delete(row.file.name)
@@ -118,8 +124,3 @@ def _keep(file: UploadedFile) -> TraceFile:
     return TraceFile(
         file=name, name=display_name(file.name or ""), size_bytes=file.size or 0, sha256=digest.hexdigest()
     )
-
-
-def stored_files(trace: Trace) -> tuple[NamedFile, ...]:
-    """The files of a capture: where they lie, and the names that their owner gave them."""
-    return tuple(NamedFile(path=Path(row.file.path), name=row.name) for row in trace.files.order_by("pk"))

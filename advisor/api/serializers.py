@@ -103,6 +103,12 @@ class StepSerializer(serializers.Serializer):
     title = serializers.CharField()
 
 
+class FileSerializer(serializers.Serializer):
+    name = serializers.CharField()
+    state = serializers.ChoiceField(["queued", "running", "done", "failed"])
+    progress = serializers.FloatField(help_text="Of the reading of this file, 0 to 1.")
+
+
 class StudyErrorSerializer(serializers.Serializer):
     code = serializers.CharField()
     detail = serializers.CharField()
@@ -119,6 +125,7 @@ class StudySerializer(serializers.Serializer):
     state = serializers.ChoiceField(["queued", "running", "done", "failed"])
     step = StepSerializer(allow_null=True)
     progress = serializers.FloatField(help_text="Of the step, 0 to 1.")
+    files = FileSerializer(many=True, help_text="Each file of the capture is read by a job of its own.")
     error = StudyErrorSerializer(allow_null=True)
     input_sha256 = serializers.CharField()
     engine_version = serializers.CharField()

@@ -1,9 +1,11 @@
 """Studies over REST: ask, look, forget."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
 from django.http import Http404
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -34,6 +36,7 @@ from profiling.failures import failure_sentence
 from profiling.messages import sentence as reader_sentence
 from profiling.notes import Refusal, RefusalCode
 from profiling.services import display_name
+from profiling.standing import Standing
 from profiling.workload_json import WorkloadError, workload_from_json
 from profiling.workload_messages import workload_sentence
 
@@ -148,13 +151,16 @@ def _line(study: Study, request: Request) -> dict[str, Any]:
 
 def _document(study: Study, request: Request) -> dict[str, Any]:
     run = study.run
-    step = next((one for one in STUDY_STEPS if run and one.name == run.step), None)
+    standing = Standing.of(run, timezone.now()) if run else None
+    step = next((one for one in STUDY_STEPS if standing and one.name == standing.step), None)
     failed = run is not None and run.error_code != ""
     return {
         **_line(study, request),
+        "state": standing.status if standing else "done",
         "page_url": request.build_absolute_uri(study.get_absolute_url()),
         "step": {"name": step.name, "title": str(step.title)} if step else None,
-        "progress": run.progress if run else 1.0,
+        "progress": standing.progress if standing else 1.0,
+        "files": [asdict(file) for file in standing.files] if standing else [],
         "error": {"code": run.error_code, "detail": failure_sentence(run)} if failed else None,
         "input_sha256": study.input_sha256,
         "engine_version": study.engine_version,

@@ -32,6 +32,7 @@ class EngineCode(StrEnum):
     NO_LEGAL_PLAN = "no_legal_plan"
     NO_OFFERS = "no_offers"
     NO_RATE_FOR_PRECISION = "no_rate_for_precision"
+    NO_STEP_TIMES = "no_step_times"
     NOT_DIVIDED = "not_divided"
     NOTHING_FITS = "nothing_fits"
     OFFERS_DO_NOT_FIT = "offers_do_not_fit"

@@ -9,14 +9,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from rest_framework_api_key.models import APIKey
 
-from advisor import services
 from advisor.models import Study
 from catalog.selectors import current_revision
-from profiling import runs
 from profiling.generate import write
 from profiling.models import Run, Trace, TraceFile
 from profiling.sample_capture import sample_capture
 from tests.paths import REPOSITORY
+from tests.workers import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -68,9 +67,7 @@ def capture(tmp_path: Path) -> bytes:
 def answered(study_id: str) -> Study:
     """The study after a worker has taken its run, in this process."""
     study = Study.objects.get(pk=study_id)
-    claim = runs.claim(study.run_id)
-    assert claim is not None
-    services.answer_capture_study(claim)
+    answer(study.run)
     study.refresh_from_db()
     return study
 

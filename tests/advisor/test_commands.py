@@ -15,10 +15,10 @@ from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
 from advisor.models import Study
 from advisor.wording import worded
-from profiling import runs
 from profiling.generate import write
 from profiling.sample_capture import sample_capture
 from tests.paths import REPOSITORY
+from tests.workers import answer as work_off
 
 EXAMPLE = str(REPOSITORY / "docs" / "examples" / "llama-7b-training.json")
 
@@ -63,9 +63,7 @@ def test_advise_on_a_capture_gives_the_numbers_of_the_study(catalog: None, captu
         hints=CaptureHints(batch_per_step=16.0, parameters=2e8),
         goal=Goal(as_of=timezone.now().date()),
     )
-    claim = runs.claim(study.run_id)
-    assert claim is not None
-    services.answer_capture_study(claim)
+    work_off(study.run)
 
     assert worded(Study.objects.get(pk=study.pk).result) == printed
 

@@ -11,15 +11,15 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import override
 
-from advisor import charts, figures, services
+from advisor import charts, figures
 from advisor.labels import RESOURCES, name_of
 from advisor.models import Study
 from advisor.results import Result
 from advisor.sample import ensure_sample_study
 from advisor.wording import sentence
-from profiling import runs
 from tests.advisor.page_support import description
 from tests.advisor.test_pages import assert_sound
+from tests.workers import answer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped_catalog")]
 
@@ -178,7 +178,7 @@ def test_captured_step_is_shown_beside_the_predictions(study: Study) -> None:
 
 def test_captured_job_is_answered_by_the_whole_pipeline(browser: Client) -> None:
     study = ensure_sample_study(today=timezone.now().date())
-    services.answer_capture_study(runs.claim(study.run_id))
+    answer(study.run)
     response = browser.get(study.get_absolute_url())
     study.refresh_from_db()
     text = text_of(response)

@@ -4,17 +4,16 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from advisor import services
 from advisor.sample import ensure_sample_study
-from profiling import runs
 from tests.advisor.test_page_result import text_of
 from tests.advisor.test_pages import assert_sound
+from tests.workers import answer
 
 
 @pytest.mark.django_db
 def test_breakdown_and_bottleneck_without_prediction(browser: Client) -> None:
     study = ensure_sample_study(today=timezone.now().date())
-    services.answer_capture_study(runs.claim(study.run_id))
+    answer(study.run)
     response = browser.get(study.get_absolute_url())
     text = text_of(response)
     assert response.status_code == 200

@@ -10,7 +10,8 @@ from playwright.sync_api import Page, expect
 from advisor import services
 from advisor.models import Study
 from advisor.sample import ensure_sample_study
-from profiling import runs
+from profiling import parts, runs
+from tests.workers import answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -68,10 +69,13 @@ def test_upload_is_followed_to_its_end(page: Page, catalog: None, tmp_path: Path
     expect(status).to_contain_text("Waiting for the worker")
     assert_usable(page)
     study = Study.objects.get()
+    part = runs.claim(study.run.parts.get().pk)
+    assert part is not None
+    part.begin("read")
+    expect(status).to_contain_text("Step 1 of 4: Reading the capture")
+    parts.read_part(part)
     claimed = runs.claim(study.run_id)
     assert claimed is not None
-    claimed.begin("read")
-    expect(status).to_contain_text("Step 1 of 4: Reading the capture")
     services.answer_capture_study(claimed)
     expect(page.get_by_role("alert")).to_contain_text("There is no answer")
     expect(page.locator("main")).to_contain_text("No events recorded")
@@ -80,7 +84,7 @@ def test_upload_is_followed_to_its_end(page: Page, catalog: None, tmp_path: Path
 
 def test_sample_study_is_usable(page: Page, catalog: None) -> None:
     study = ensure_sample_study(today=timezone.now().date())
-    services.answer_capture_study(runs.claim(study.run_id))
+    answer(study.run)
     page.goto("/")
     page.get_by_role("link", name="Look at the sample study").click()
     expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")

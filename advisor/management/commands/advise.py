@@ -15,11 +15,11 @@ from advisor import answers
 from advisor.engine.cost import Goal, Objective
 from advisor.hints import CaptureHints
 from advisor.management.refusals import BadInput, bad_input_ends, read_workload
-from advisor.pipeline import limits
 from advisor.wording import worded
 from catalog.specs import PricingModel
 from profiling.analysis import analyse
-from profiling.classifier import classify
+from profiling.label import bottleneck_of
+from profiling.parts import limits
 
 
 class Command(BaseCommand):
@@ -69,7 +69,7 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
         batch_per_step=options["batch"], parameters=options["parameters"], accelerator=options["accelerator"]
     )
     analysis = analyse(options["trace"], limits(), batch_per_step=hints.batch_per_step, clock=time.monotonic)
-    bottleneck = classify(analysis.features)
+    bottleneck = bottleneck_of(analysis)
     answer, _workload = answers.captured(
         analysis=analysis, bottleneck=bottleneck, hints=hints, goal=goal, limit=options["limit"]
     )

@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand
 
 from profiling.analysis import analyse
-from profiling.classifier import classify
-from profiling.document import analysis_document, bottleneck_document, refusal_document
+from profiling.document import analysis_document, bottleneck_document, no_bottleneck, refusal_document
 from profiling.formats.limits import Limits
 from profiling.formats.registry import unopenable
+from profiling.label import bottleneck_of
 from profiling.messages import sentence
 from profiling.notes import Refusal
 
@@ -36,7 +36,9 @@ class Command(BaseCommand):
             self._refuse(refusal, as_json=as_json)
         except OSError as error:
             self._refuse(unopenable(error, Path(str(error.filename)).name), as_json=as_json)
-        document = {**analysis_document(analysis), "bottleneck": bottleneck_document(classify(analysis.features))}
+        found = bottleneck_of(analysis)
+        bottleneck = no_bottleneck() if found is None else bottleneck_document(found)
+        document = {**analysis_document(analysis), "bottleneck": bottleneck}
         if as_json:
             self._print(document)
         else:

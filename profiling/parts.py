@@ -1,0 +1,78 @@
+"""Reading one file of a capture in the background, and taking up what all of them gave."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from profiling import runs
+from profiling.analysis import FileReading, read_file
+from profiling.formats.limits import Limits
+from profiling.models import Run, RunStatus, StoredReading
+from profiling.notes import Note, Refusal, RefusalCode
+from profiling.reading import NamedFile, read_captures
+from profiling.runs import Claim, PartFailed, Step
+from profiling.services import delete_read_captures
+from profiling.stored_reading import dumps, loads
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadContext:
+    """What the steps of a part hand on."""
+
+    files: tuple[NamedFile, ...]
+    found: list[FileReading] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+def limits() -> Limits:
+    """What one file may use up, from the settings."""
+    return Limits(
+        bytes_out=settings.TRACE_MAX_UNPACKED_BYTES,
+        ratio=settings.TRACE_MAX_RATIO,
+        seconds=settings.TRACE_MAX_SECONDS,
+    )
+
+
+def _read(context: ReadContext, claim: Claim) -> None:
+    def progress(done: int, total: int) -> None:
+        claim.progress(done / total if total else 1.0)
+
+    captures, context.notes = read_captures(context.files, limits(), progress, time.monotonic)
+    for capture in captures:
+        context.found.append(read_file(capture, lambda: claim.progress(1.0)))
+
+
+READ_STEPS: tuple[Step[ReadContext], ...] = (Step("read", _("Reading the capture"), _read),)
+
+
+def read_part(claim: Claim) -> None:
+    """Do the work of a claimed part; afterwards its file is gone."""
+    files = Run.objects.get(pk=claim.run_id).files.order_by("pk")
+    context = ReadContext(files=tuple(NamedFile(path=Path(row.file.path), name=row.name) for row in files))
+    runs.execute(claim, steps=READ_STEPS, context=context, save=lambda done: _save(claim, done))
+    delete_read_captures()
+
+
+def _save(claim: Claim, done: ReadContext) -> None:
+    data = dumps(done.found, done.notes)
+    StoredReading.objects.update_or_create(run_id=claim.run_id, defaults={"data": data})
+
+
+def found_by_parts(run: Run) -> tuple[list[FileReading], list[Note]]:
+    """What the parts of a run read, in order of its files. Raises Refusal where a file was refused, else PartFailed."""
+    parts = list(run.parts.order_by("files__pk").select_related("reading"))
+    for part in parts:
+        if part.status == RunStatus.FAILED:
+            raise _failure(part, len(parts))
+    readings = [loads(bytes(part.reading.data)) for part in parts]
+    return [file for files, _ in readings for file in files], [note for _, notes in readings for note in notes]
+
+
+def _failure(part: Run, count: int) -> Exception:
+    if part.error_code not in set(RefusalCode):
+        return PartFailed(part)
+    names = {"file": part.files.first().name} if count > 1 else {}
+    return Refusal(RefusalCode(part.error_code), {**part.error_params, **names})
