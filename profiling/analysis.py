@@ -65,8 +65,8 @@ def analyse(
     ``progress(done, total)`` counts stored bytes over all files; ``limits.seconds`` holds per file by ``clock``.
     Raises :class:`~profiling.notes.Refusal` where a named file cannot be answered.
     """
-    captures, notes = read_captures(paths, limits or Limits(), progress, clock)
-    return join_files([read_file(capture) for capture in captures], notes=notes, batch_per_step=batch_per_step)
+    files, notes = read_captures(paths, limits or Limits(), progress, clock, keep=read_file)
+    return join_files(files, notes=notes, batch_per_step=batch_per_step)
 
 
 def read_file(capture: Capture, alive: Callable[[], None] = lambda: None) -> FileReading:

@@ -40,9 +40,14 @@ def _read(context: ReadContext, claim: Claim) -> None:
     def progress(done: int, total: int) -> None:
         claim.progress(done / total if total else 1.0)
 
-    captures, context.notes = read_captures(context.files, limits(), progress, time.monotonic)
-    for capture in captures:
-        context.found.append(read_file(capture, lambda: claim.progress(1.0)))
+    context.found, context.notes = read_captures(
+        context.files,
+        limits(),
+        progress,
+        time.monotonic,
+        keep=lambda capture: read_file(capture, lambda: claim.progress(1.0)),
+        scratch=Path(settings.FILE_UPLOAD_TEMP_DIR),
+    )
 
 
 READ_STEPS: tuple[Step[ReadContext], ...] = (Step("read", _("Reading the capture"), _read),)
