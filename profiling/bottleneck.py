@@ -49,7 +49,7 @@ def transfer_share(features: Features) -> float:
 
 def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
     """Label, statement, evidence and warnings; ``probabilities`` is empty where too few kernels were seen."""
-    label = _label(probabilities)
+    label = clear_label(probabilities)
     lost = _lost(features)
     most = max(features.matmul_share + features.attention_share, features.memory_kernel_share, transfer_share(features))
     host_bound = sum(lost.values()) > most
@@ -58,9 +58,9 @@ def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
         statement = Note(BottleneckCode.TOO_FEW_KERNELS, params)
     elif host_bound:
         code = max(lost, key=lost.__getitem__)
-        statement = _percent(code, lost[code])
+        statement = percent_note(code, lost[code])
     else:
-        statement = _label_statement(label, probabilities)
+        statement = label_statement(label, probabilities)
     return Bottleneck(
         label=label,
         probabilities=probabilities,
@@ -79,20 +79,23 @@ def _lost(features: Features) -> dict[BottleneckCode, float]:
     }
 
 
-def _label(probabilities: Mapping[str, float]) -> str | None:
+def clear_label(probabilities: Mapping[str, float]) -> str | None:
+    """The likeliest label where it leads by ``CLEAR_LEAD``; None where none does."""
     if not probabilities:
         return None
     first, second, *_ = sorted(probabilities, key=lambda name: -probabilities[name])
     return first if probabilities[first] - probabilities[second] >= CLEAR_LEAD else None
 
 
-def _label_statement(label: str | None, probabilities: Mapping[str, float]) -> Note:
+def label_statement(label: str | None, probabilities: Mapping[str, float]) -> Note:
+    """What leads, or that nothing does."""
     if label is not None:
-        return _percent(_LABEL_LEADS[label], probabilities[label])
+        return percent_note(_LABEL_LEADS[label], probabilities[label])
     return Note(BottleneckCode.NO_CLEAR_LEAD, {name: round(100 * value) for name, value in probabilities.items()})
 
 
-def _percent(code: BottleneckCode, share: float) -> Note:
+def percent_note(code: BottleneckCode, share: float) -> Note:
+    """A sentence about a share from 0 to 1."""
     return Note(code, {"percent": round(100 * share, 1)})
 
 
@@ -108,10 +111,10 @@ def _evidence(features: Features) -> list[Note]:
         BottleneckCode.IDLE_SHARE: features.idle_share,
     }
     said = sorted((code for code in shares if shares[code] >= _WORTH_SAYING), key=lambda code: -shares[code])
-    found = [_percent(code, shares[code]) for code in said]
+    found = [percent_note(code, shares[code]) for code in said]
     communication = features.exposed_communication_share + features.hidden_communication_share
     if features.overlap_ratio is not None and communication >= _WORTH_SAYING:
-        found.append(_percent(BottleneckCode.HIDDEN_COMMUNICATION, features.overlap_ratio))
+        found.append(percent_note(BottleneckCode.HIDDEN_COMMUNICATION, features.overlap_ratio))
     if features.mean_kernel_s is not None and features.short_kernel_share is not None:
         params = {
             "microseconds": round(1e6 * features.mean_kernel_s, 1),
@@ -125,7 +128,7 @@ def _warnings(features: Features, label: str | None) -> list[Note]:
     found = [*_idle_warnings(features), *_communication_warnings(features)]
     unclassified = features.unclassified_share or 0.0
     if unclassified > 4 * _WORTH_SAYING:
-        found.append(_percent(BottleneckCode.MANY_UNCLASSIFIED, unclassified))
+        found.append(percent_note(BottleneckCode.MANY_UNCLASSIFIED, unclassified))
     matmul_leads = features.matmul_share > max(features.memory_kernel_share, transfer_share(features))
     short = features.mean_kernel_s is not None and features.mean_kernel_s < _SHORT_KERNEL_S
     if label is not None and matmul_leads and short:
@@ -138,10 +141,10 @@ def _idle_warnings(features: Features) -> list[Note]:
     if idle <= _IDLE:
         return []
     if late is None:
-        return [_percent(BottleneckCode.HOST_BOUND_UNVERIFIED, idle)]
+        return [percent_note(BottleneckCode.HOST_BOUND_UNVERIFIED, idle)]
     if late > idle / 2:
-        return [_percent(BottleneckCode.HOST_BOUND, late)]
-    return [_percent(BottleneckCode.IDLE_THOUGH_LAUNCHED, idle)]
+        return [percent_note(BottleneckCode.HOST_BOUND, late)]
+    return [percent_note(BottleneckCode.IDLE_THOUGH_LAUNCHED, idle)]
 
 
 def _communication_warnings(features: Features) -> list[Note]:
@@ -149,7 +152,7 @@ def _communication_warnings(features: Features) -> list[Note]:
     if exposed <= _WORTH_SAYING:
         return []
     if waiting is None:
-        return [_percent(BottleneckCode.ONE_RANK_ONLY, exposed)]
+        return [percent_note(BottleneckCode.ONE_RANK_ONLY, exposed)]
     if waiting > exposed / 2:
-        return [_percent(BottleneckCode.MOSTLY_WAITING, min(waiting / exposed, 1.0))]
+        return [percent_note(BottleneckCode.MOSTLY_WAITING, min(waiting / exposed, 1.0))]
     return []

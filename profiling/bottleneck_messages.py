@@ -66,4 +66,37 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "no shapes to tell."
     ),
     BottleneckCode.MANY_UNCLASSIFIED: _("%(percent)s%% of the kernel time is in kernels of unknown purpose."),
+    BottleneckCode.ONLY_UTILISATION: _(
+        "Cannot tell what bounds the job: the GPU is in use for %(percent)s%% of the time, and nothing tells which of "
+        "its units works."
+    ),
+    BottleneckCode.TOO_FEW_SAMPLES: _(
+        "Cannot tell what bounds the job: %(count)s sample(s) are too few to judge by; at least %(least)s are needed."
+    ),
+    BottleneckCode.UTILISATION: _("Some kernel runs for %(percent)s%% of the time."),
+    BottleneckCode.MEMORY_UTILISATION: _("Device memory is read or written for %(percent)s%% of the time."),
+    BottleneckCode.SM_ACTIVE: _("On average %(percent)s%% of the multiprocessors have work."),
+    BottleneckCode.PIPES_ACTIVE: _("The busiest arithmetic pipe works in %(percent)s%% of the cycles."),
+    BottleneckCode.DRAM_ACTIVE: _(
+        "The memory interface works in %(percent)s%% of the cycles; about 80%% is the most that is reached."
+    ),
+    BottleneckCode.LINK_RATE: _("Each GPU sends or receives %(rate)s GB/s over %(link)s on average."),
+    BottleneckCode.SUMMED_MATMUL_SHARE: _(
+        "Matrix, convolution and attention kernels take %(percent)s%% of the summed kernel time."
+    ),
+    BottleneckCode.SUMMED_MEMORY_SHARE: _("Kernels that stream memory take %(percent)s%% of the summed kernel time."),
+    BottleneckCode.SUMMED_COMMUNICATION_SHARE: _(
+        "Communication takes %(percent)s%% of the summed kernel time; how much of it other work covers is unknown."
+    ),
+    BottleneckCode.SUMMED_OTHER_SHARE: _("Other kernels take %(percent)s%% of the summed kernel time."),
+    BottleneckCode.PROFILED_COMPUTE_SHARE: _(
+        "Kernels nearest to the peak of their arithmetic take %(percent)s%% of the profiled time."
+    ),
+    BottleneckCode.PROFILED_MEMORY_SHARE: _(
+        "Kernels nearest to the peak of the memory take %(percent)s%% of the profiled time."
+    ),
+    BottleneckCode.PROFILED_LATENCY_SHARE: _(
+        "Kernels near neither peak, or of which neither is told, take %(percent)s%% of the profiled time."
+    ),
+    BottleneckCode.HOST_NOT_TOLD: _("Whether the GPU waits for the host cannot be seen without a timeline."),
 }

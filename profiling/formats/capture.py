@@ -29,6 +29,8 @@ class Format(StrEnum):
     SMI_QUERY = "nvidia-smi-csv"
     SMI_TOPOLOGY = "nvidia-smi-topo"
     SMI_NVLINK = "nvidia-smi-nvlink"
+    SMI_REPORT = "nvidia-smi-q"
+    ROCM_SMI = "rocm-smi-json"
     NCCL_LOG = "nccl-log"
     NCCL_TESTS = "nccl-tests"
     NCCL_TESTS_JSON = "nccl-tests-json"

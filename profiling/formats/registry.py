@@ -6,7 +6,15 @@ from pathlib import Path
 
 from profiling.formats import (
     dcgm_dmon,
+    deepspeed_comms,
     kineto_reader,
+    nccl_inspector,
+    nccl_log,
+    nccl_profiler,
+    nccl_tests,
+    ncu_csv,
+    nsys_sqlite,
+    nsys_stats,
     nvidia_smi_dmon,
     nvidia_smi_nvlink,
     nvidia_smi_query,
@@ -29,6 +37,12 @@ from profiling.formats.source import Head, Source
 from profiling.notes import Refusal, RefusalCode, shown
 
 READERS: tuple[Reader, ...] = (
+    Reader(Format.NCCL_TESTS_JSON, nccl_tests.recognises_report, nccl_tests.read_report),
+    Reader(Format.NCCL_INSPECTOR, nccl_inspector.recognises, nccl_inspector.read),
+    Reader(Format.NCCL_PROFILER, nccl_profiler.recognises, nccl_profiler.read),
+    Reader(Format.NCCL_LOG, nccl_log.recognises, nccl_log.read),
+    Reader(Format.DEEPSPEED_COMMS, deepspeed_comms.recognises, deepspeed_comms.read),
+    Reader(Format.NCCL_TESTS, nccl_tests.recognises, nccl_tests.read),
     Reader(Format.XPLANE, xplane.recognises, xplane.read),
     Reader(Format.DCGM_DMON, dcgm_dmon.recognises, dcgm_dmon.read),
     Reader(Format.DCGM_PROMETHEUS, prometheus.recognises, prometheus.read),
@@ -43,6 +57,9 @@ READERS: tuple[Reader, ...] = (
     Reader(Format.ROCPROF, rocprof_db.recognises, rocprof_db.read),
     Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
     Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read),
+    Reader(Format.NSYS_SQLITE, nsys_sqlite.recognises, nsys_sqlite.read),
+    Reader(Format.NCU, ncu_csv.recognises, ncu_csv.read),
+    Reader(Format.NSYS_STATS, nsys_stats.recognises, nsys_stats.read),
     Reader(Format.KINETO, kineto_reader.recognises, kineto_reader.read),
 )
 """In order of certainty: the first that recognises a file reads it."""

@@ -1,0 +1,247 @@
+"""What bounds a job where there is no timeline: from samples of devices, sums of kernels, profiles of kernels.
+
+Every resource gets a weight from 0 to 1: the part of the time in which it seems to be the limit. Equal shares are
+mixed in, the more the less such evidence tells. So a label from here is never as sure as one from a timeline, and
+often there is none. Figures without a source are stated judgement.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiling.bottleneck import (
+    COMMUNICATION,
+    COMPUTE,
+    LABELS,
+    MEMORY,
+    Bottleneck,
+    clear_label,
+    label_statement,
+    percent_note,
+)
+from profiling.evidence import DeviceLoad, DeviceLoads, Evidence, KernelProfiles, KernelSums
+from profiling.kernels import COMMUNICATING, Family, classify
+from profiling.notes import BottleneckCode, Note
+from profiling.timeline import WorkKind
+
+LEAST_SAMPLES = 10
+"""Over all devices; fewer are a glance that shows any phase of a step."""
+IDLE_LEADS = 0.5
+"""Below this utilisation a device is idle for longer than any resource can take: host-bound, as with a timeline."""
+
+_DRAM_REACHED = 0.8
+"""Most of DRAM_ACTIVE that is achieved in practice (DCGM user guide, profiling metrics)."""
+_PIPE_REACHED = 0.8
+"""Large matrix products keep a pipe working for 70 to 90 % of the cycles."""
+_DRAM_UNDER_PIPES = 1 / 3
+"""Activity of the memory while a pipe is the limit, so not a limit itself."""
+_NVLINK_REACHED, _PCIE_REACHED = 240e9, 25e9
+"""Bytes per second in one direction when a link is the limit; the model of the device is often not told, so 80 % of
+twelve links of NVLink 3 and of sixteen lanes of PCIe 4.0."""
+_NEAR_A_PEAK = 0.6
+"""Where no unit comes nearer to its peak than this, latency is the limit (Nsight Compute, GPU Speed Of Light)."""
+
+_SURE_OF_COUNTERS = _SURE_OF_PROFILES = 0.7
+_SURE_OF_SUMS = 0.6
+_SURE_OF_UTILISATION = 0.45
+"""What the weights count against equal shares. Counters see the units and not what would shorten the step; sums do not
+see overlap; utilisation does not see the units."""
+
+_NOT_MEASURED = 0.3
+_WAITING_LOOKS_BUSY = 0.5
+"""With several devices, part of the time in which kernels run and leave the memory alone that may be collectives: they
+keep a device in use while they wait for their peers."""
+_COMMUNICATION_SHOWS = 0.5
+"""Part of the communication in a table of sums that no computing covers; a table cannot tell."""
+_OTHER_IS_MEMORY = 0.6
+"""Kernels of unknown purpose stream memory more often than not: outside its tensor cores a GPU needs some 20 FLOP per
+byte to be bound by arithmetic, and few kernels besides matrix products have that many."""
+_WORTH_SAYING = 0.05
+
+_PIPES = ("tensor_active", "fp64_active", "fp32_active", "fp16_active")
+_NVLINK = ("nvlink_tx_bytes_per_s", "nvlink_rx_bytes_per_s")
+_PCIE = ("pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s")
+
+_RESOURCES: Mapping[Family, str] = {
+    Family.MATMUL: COMPUTE,
+    Family.ATTENTION: COMPUTE,
+    Family.MEMORY: MEMORY,
+    Family.COPY: MEMORY,
+    **dict.fromkeys(COMMUNICATING, COMMUNICATION),
+}
+_OTHER = "other"
+
+
+def coarse_bottleneck(evidence: Sequence[Evidence]) -> Bottleneck | None:
+    """What bounds the job, from the evidence that tells most of it; None where none tells of a job at all."""
+    profiles = [one for one in evidence if isinstance(one, KernelProfiles)]
+    sums = [one for one in evidence if isinstance(one, KernelSums)]
+    loads = [load for one in evidence if isinstance(one, DeviceLoads) for load in one.devices]
+    return _from_profiles(profiles) or _from_sums(sums) or _from_loads(loads)
+
+
+def _from_profiles(evidence: Sequence[KernelProfiles]) -> Bottleneck | None:
+    """Time of the kernels by the bound that their profile tells; by their number where times are missing."""
+    kernels = [kernel for one in evidence for kernel in one.kernels]
+    timed = all(kernel.duration_s is not None for kernel in kernels)
+    times = {COMPUTE: 0.0, MEMORY: 0.0, _OTHER: 0.0}
+    for kernel in kernels:
+        bound = kernel.bound if kernel.bound in times else _OTHER
+        times[bound] += kernel.launches * (kernel.duration_s or 0.0) if timed else kernel.launches
+    shares = _shares(times)
+    if shares is None:
+        return None
+    said = {
+        BottleneckCode.PROFILED_COMPUTE_SHARE: shares[COMPUTE],
+        BottleneckCode.PROFILED_MEMORY_SHARE: shares[MEMORY],
+        BottleneckCode.PROFILED_LATENCY_SHARE: shares[_OTHER],
+    }
+    weights = {COMPUTE: shares[COMPUTE], MEMORY: shares[MEMORY]}
+    return _without_host(weights, _SURE_OF_PROFILES * (1 - shares[_OTHER]), said)
+
+
+def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
+    """Shares of the summed time of kernels and peer copies; other copies may run beside kernels and are left out."""
+    times = {COMPUTE: 0.0, MEMORY: 0.0, COMMUNICATION: 0.0, _OTHER: 0.0}
+    for row in (row for one in evidence for row in one.rows):
+        if row.kind == WorkKind.PEER_COPY:
+            times[COMMUNICATION] += row.total_ns
+        elif row.kind == WorkKind.KERNEL:
+            times[_RESOURCES.get(classify(row.name)[0], _OTHER)] += row.total_ns
+    shares = _shares(times)
+    if shares is None:
+        return None
+    said = {
+        BottleneckCode.SUMMED_MATMUL_SHARE: shares[COMPUTE],
+        BottleneckCode.SUMMED_MEMORY_SHARE: shares[MEMORY],
+        BottleneckCode.SUMMED_COMMUNICATION_SHARE: shares[COMMUNICATION],
+        BottleneckCode.SUMMED_OTHER_SHARE: shares[_OTHER],
+    }
+    weights = {
+        COMPUTE: shares[COMPUTE] + (1 - _OTHER_IS_MEMORY) * shares[_OTHER],
+        MEMORY: shares[MEMORY] + _OTHER_IS_MEMORY * shares[_OTHER],
+        COMMUNICATION: _COMMUNICATION_SHOWS * shares[COMMUNICATION],
+    }
+    return _without_host(weights, _SURE_OF_SUMS, said)
+
+
+def _from_loads(loads: Sequence[DeviceLoad]) -> Bottleneck | None:
+    """Cards before slices, and only those that work, since jobs seldom use all devices of a machine."""
+    loads = _working([load for load in loads if not load.is_slice] or loads)
+    said = _load_notes(loads)
+    if not said:
+        return None
+    busy = _busy(loads)
+    weights, sure = _load_weights(loads, busy)
+    samples = sum(load.samples for load in loads)
+    enough = samples >= LEAST_SAMPLES
+    probabilities = _mixed(weights, sure if busy is None else sure * min(busy / IDLE_LEADS, 1.0)) if enough else {}
+    label = clear_label(probabilities)
+    host_bound = enough and busy is not None and busy < IDLE_LEADS
+    if not enough:
+        statement = Note(BottleneckCode.TOO_FEW_SAMPLES, {"count": samples, "least": LEAST_SAMPLES})
+    elif host_bound:
+        statement = percent_note(BottleneckCode.HOST_LEADS, 1 - busy)
+    elif busy is not None and not sure:
+        statement = percent_note(BottleneckCode.ONLY_UTILISATION, busy)
+    else:
+        statement = label_statement(label, probabilities)
+    return Bottleneck(
+        label=label,
+        probabilities=probabilities,
+        host_bound=host_bound,
+        evidence=(statement, *said),
+        warnings=() if busy is not None else (Note(BottleneckCode.HOST_NOT_TOLD),),
+    )
+
+
+def _load_weights(loads: Sequence[DeviceLoad], busy: float | None) -> tuple[dict[str, float], float]:
+    """Weights of the resources, and how much they are worth: 0 where nothing tells of any."""
+    pipes, dram, memory = _most(loads, _PIPES), _mean(loads, "dram_active"), _mean(loads, "memory_utilisation")
+    links = _links(loads)
+    weights = {COMMUNICATION: links if links is not None else (_NOT_MEASURED if len(loads) > 1 else 0.0)}
+    if pipes is not None or dram is not None:
+        weights[COMPUTE] = _NOT_MEASURED if pipes is None else min(pipes / _PIPE_REACHED, 1.0)
+        alone = None if dram is None else max(dram - _DRAM_UNDER_PIPES * (pipes or 0.0), 0.0)
+        weights[MEMORY] = _NOT_MEASURED if alone is None else min(alone / _DRAM_REACHED, 1.0)
+        near = max(weights.values()) / (_NEAR_A_PEAK * (busy or 1.0))
+        both = pipes is not None and dram is not None
+        return weights, (_SURE_OF_COUNTERS if both else _SURE_OF_UTILISATION) * min(near, 1.0)
+    if memory is not None and busy:
+        weights[MEMORY] = min(memory / busy, 1.0)
+        waiting = _WAITING_LOOKS_BUSY if len(loads) > 1 else 0.0
+        weights[COMMUNICATION] = max(waiting * (1 - weights[MEMORY]), links or 0.0)
+        weights[COMPUTE] = (1 - waiting) * (1 - weights[MEMORY])
+        return weights, _SURE_OF_UTILISATION
+    weights[COMPUTE] = weights[MEMORY] = _NOT_MEASURED
+    return weights, 0.0 if links is None else _SURE_OF_UTILISATION
+
+
+def _load_notes(loads: Sequence[DeviceLoad]) -> list[Note]:
+    figures = {
+        BottleneckCode.UTILISATION: _busy(loads),
+        BottleneckCode.MEMORY_UTILISATION: _mean(loads, "memory_utilisation"),
+        BottleneckCode.SM_ACTIVE: _mean(loads, "sm_active"),
+        BottleneckCode.PIPES_ACTIVE: _most(loads, _PIPES),
+        BottleneckCode.DRAM_ACTIVE: _mean(loads, "dram_active"),
+    }
+    notes = [percent_note(code, value) for code, value in figures.items() if value is not None]
+    for link, names in (("NVLink", _NVLINK), ("PCIe", _PCIE)):
+        rate = _most(loads, names)
+        if rate is not None:
+            notes.append(Note(BottleneckCode.LINK_RATE, {"link": link, "rate": round(rate / 1e9, 1)}))
+    return notes
+
+
+def _working(loads: Sequence[DeviceLoad]) -> list[DeviceLoad]:
+    """Devices at least half as busy as the busiest; all where that is not told."""
+    busy = [_busy([load]) for load in loads]
+    least = max((one for one in busy if one is not None), default=0.0) / 2
+    return [load for load, one in zip(loads, busy, strict=True) if one is None or one >= least]
+
+
+def _busy(loads: Sequence[DeviceLoad]) -> float | None:
+    """Part of the time in which anything ran."""
+    utilisation = _mean(loads, "utilisation")
+    return utilisation if utilisation is not None else _mean(loads, "graphics_active")
+
+
+def _links(loads: Sequence[DeviceLoad]) -> float | None:
+    nvlink, pcie = _most(loads, _NVLINK), _most(loads, _PCIE)
+    if nvlink is None and pcie is None:
+        return None
+    return min(max((nvlink or 0.0) / _NVLINK_REACHED, (pcie or 0.0) / _PCIE_REACHED), 1.0)
+
+
+def _most(loads: Sequence[DeviceLoad], names: Iterable[str]) -> float | None:
+    return max((mean for name in names if (mean := _mean(loads, name)) is not None), default=None)
+
+
+def _mean(loads: Sequence[DeviceLoad], name: str) -> float | None:
+    values = [value for load in loads if (value := getattr(load, name)) is not None]
+    return sum(values) / len(values) if values else None
+
+
+def _shares(times: Mapping[str, float]) -> dict[str, float] | None:
+    total = sum(times.values())
+    return {name: time / total for name, time in times.items()} if total > 0 else None
+
+
+def _without_host(weights: Mapping[str, float], sure: float, said: Mapping[BottleneckCode, float]) -> Bottleneck:
+    """A judgement from evidence that sees no idle time."""
+    probabilities = _mixed(weights, sure)
+    label = clear_label(probabilities)
+    told = sorted((code for code in said if said[code] >= _WORTH_SAYING), key=lambda code: -said[code])
+    return Bottleneck(
+        label=label,
+        probabilities=probabilities,
+        host_bound=False,
+        evidence=(label_statement(label, probabilities), *(percent_note(code, said[code]) for code in told)),
+        warnings=(Note(BottleneckCode.HOST_NOT_TOLD),),
+    )
+
+
+def _mixed(weights: Mapping[str, float], sure: float) -> dict[str, float]:
+    """Probabilities: the weights as shares, mixed with equal ones."""
+    total = sum(weights.values())
+    sure = sure if total > 0 else 0.0
+    equal = (1 - sure) / len(LABELS)
+    return {label: equal + (sure * weights.get(label, 0.0) / total if sure else 0.0) for label in LABELS}

@@ -1,0 +1,147 @@
+"""Samples of devices, added up to one mean per device, whatever tool printed them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from profiling.evidence import DeviceLoad, DeviceLoads
+from profiling.formats.limits import Limits
+from profiling.formats.numbers import MOST_BYTES
+from profiling.formats.source import Source
+from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
+
+MIB = float(1 << 20)
+
+_ACTIVITY = ("graphics_active", "sm_active", "dram_active")
+_COUNTERS = (
+    *_ACTIVITY, "tensor_active", "fp64_active", "fp32_active", "fp16_active",
+    "nvlink_tx_bytes_per_s", "nvlink_rx_bytes_per_s", "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s",
+)  # fmt: skip
+_MOST = {
+    "nvlink_tx_bytes_per_s": 2e12,
+    "nvlink_rx_bytes_per_s": 2e12,
+    "pcie_tx_bytes_per_s": 128e9,
+    "pcie_rx_bytes_per_s": 128e9,
+    "power_w": 1e4,
+    "peak_memory_bytes": float(MOST_BYTES),
+}
+"""What no device can exceed in one direction: NVLink 6 and PCIe 6.0 x16. A sample above it is one that failed."""
+
+_FRACTION_SLACK = 1.05
+"""Counters that are read one after the other may add up to a little more than all of the time."""
+_BUSY_UTILISATION, _BUSY_POWER_W = 0.05, 200.0
+"""No accelerator on the market idles at 200 W (stated judgement)."""
+
+_NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,30})(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?)(?![\d.])", re.ASCII)
+_LAST_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
+
+
+def figure(text: str) -> float | None:
+    """The number that a cell opens with: ``96``, ``96 %``, ``96(by hand)``; None for ``N/A``, ``-``, and ``012``.
+
+    Tools print no leading zeros, so a number with one has lost its first digits.
+    """
+    match = _NUMBER.match(text.lstrip()[:80])
+    return float(match[1]) if match else None
+
+
+@dataclass(slots=True)
+class _Sums:
+    is_slice: bool
+    device_name: str | None
+    totals: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    peaks: dict[str, float] = field(default_factory=dict)
+
+    def add(self, name: str, value: float) -> None:
+        self.totals[name] = self.totals.get(name, 0.0) + value
+        self.counts[name] = self.counts.get(name, 0) + 1
+        self.peaks[name] = max(self.peaks.get(name, value), value)
+
+    def figures(self) -> dict[str, float]:
+        """Means by field of DeviceLoad; memory is the most that was in use."""
+        return {
+            name: self.peaks[name] if name == "peak_memory_bytes" else self.totals[name] / self.counts[name]
+            for name in self.totals
+        }
+
+
+@dataclass(slots=True)
+class DeviceSamples:
+    """Sums per device in bounded memory. Raises Refusal for more devices than ``limits.devices``."""
+
+    limits: Limits
+    failed: int = 0
+    _sums: dict[str, _Sums] = field(default_factory=dict)
+
+    def add(
+        self,
+        entity: str,
+        values: Mapping[str, float | None],
+        *,
+        is_slice: bool = False,
+        device_name: str | None = None,
+    ) -> None:
+        """One sample: figures by field of DeviceLoad, in its units. None, and what cannot be true, is left out."""
+        sums = self._sums.get(entity)
+        if sums is None:
+            if len(self._sums) >= self.limits.devices:
+                raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
+            sums = self._sums[entity] = _Sums(is_slice, device_name)
+        for name, value in values.items():
+            if value is None:
+                continue
+            most = _MOST.get(name)
+            if value < 0 or value > (_FRACTION_SLACK if most is None else most):
+                self.failed += 1
+            else:
+                sums.add(name, min(value, 1.0) if most is None else value)
+
+    def evidence(self, kind: str) -> tuple[DeviceLoads, tuple[Note, ...]]:
+        """The means and what must be said of them. Raises Refusal where no device was seen; ``kind``: of file."""
+        if not self._sums:
+            raise Refusal(RefusalCode.NO_ROWS, {"kind": kind})
+        devices, unmeasured = [], []
+        for entity in sorted(self._sums, key=lambda entity: (self._sums[entity].is_slice, *_natural(entity))):
+            sums = self._sums[entity]
+            figures = sums.figures()
+            if _not_measured(figures, sums.peaks):
+                unmeasured.append(entity)
+                figures = {name: value for name, value in figures.items() if name not in _COUNTERS or value > 0}
+            devices.append(
+                DeviceLoad(
+                    entity=entity,
+                    samples=max(sums.counts.values(), default=0),
+                    is_slice=sums.is_slice,
+                    device_name=sums.device_name,
+                    **figures,  # ty: ignore[invalid-argument-type]
+                )
+            )
+        notes = [Note(NoteCode.COARSE_SAMPLES)]
+        if unmeasured:
+            notes.append(Note(NoteCode.COUNTERS_NOT_MEASURED, {"names": shown(", ".join(unmeasured))}))
+        if self.failed:
+            notes.append(Note(NoteCode.SAMPLES_IMPOSSIBLE, {"count": self.failed}))
+        return DeviceLoads(devices=tuple(devices)), tuple(notes)
+
+
+def _not_measured(figures: Mapping[str, float], peaks: Mapping[str, float]) -> bool:
+    """Whether all activity counters read 0 on a device that works: someone else held them (NVIDIA/DCGM#169)."""
+    seen = [peaks[name] for name in _ACTIVITY if name in peaks]
+    busy = figures.get("utilisation", 0.0) > _BUSY_UTILISATION or figures.get("power_w", 0.0) > _BUSY_POWER_W
+    return bool(seen) and max(seen) == 0 and busy
+
+
+def _natural(entity: str) -> tuple[str, int]:
+    match = _LAST_NUMBER.search(entity)
+    return (entity[: match.start()], int(match[1])) if match else (entity, -1)
+
+
+def reading_notes(source: Source, rows: int) -> tuple[Note, ...]:
+    """What the latest pass over a file of samples has to tell; ``rows``: that were read before a cut."""
+    notes = list(source.notes)
+    if source.unpacked.truncated:
+        notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": rows}))
+    elif source.unpacked.damaged:
+        notes.append(Note(NoteCode.GZIP_DAMAGED, {"events": rows}))
+    return tuple(notes)
