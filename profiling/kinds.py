@@ -41,6 +41,7 @@ KINDS = (
     gettext_noop("counters by rocprof"),
     gettext_noop("CSV table"),
     gettext_noop("PyTorch execution trace"),
+    gettext_noop("Chakra execution trace"),
     gettext_noop("JAX or TensorFlow trace"),
     gettext_noop("unknown"),
 )

@@ -43,7 +43,7 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.DUPLICATE_RANK: _("Rank %(rank)s appears in %(count)s files."),
     NoteCode.RANKS_MISSING: _("%(seen)s of %(world)s ranks were uploaded."),
     NoteCode.FILES_IGNORED: _("Ignored %(names)s: %(why)s"),
-    NoteCode.FRAGMENTS_IGNORED: _("Ignored %(names)s: all of it is part of %(whole)s."),
+    NoteCode.FRAGMENTS_IGNORED: _("Ignored %(names)s: a fragment that belongs to %(whole)s."),
     NoteCode.ARCHIVE_DAMAGED: _("The archive %(names)s is damaged: only the files before the damage are read."),
     NoteCode.NO_STEP_MARKERS: _("No step markers in the capture: the whole window is taken as one step."),
     NoteCode.UNMARKED_REPETITION: _(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from profiling.formats import (
+    chakra,
     dcgm_dmon,
     deepspeed_comms,
     kineto_reader,
@@ -21,12 +22,14 @@ from profiling.formats import (
     nvidia_smi_report,
     nvidia_smi_topology,
     prometheus,
+    pytorch_et,
     rocm_smi,
     rocpd,
     rocprof_csv,
     rocprof_db,
     rocprof_json,
     rpd,
+    xla_trace,
     xplane,
 )
 from profiling.formats.archives import is_archive
@@ -37,6 +40,9 @@ from profiling.formats.source import Head, Source
 from profiling.notes import Refusal, RefusalCode, shown
 
 READERS: tuple[Reader, ...] = (
+    Reader(Format.CHAKRA_ET, chakra.recognises, chakra.read),
+    Reader(Format.XLA_TRACE, xla_trace.recognises, xla_trace.read),
+    Reader(Format.PYTORCH_ET, pytorch_et.recognises, pytorch_et.read),
     Reader(Format.NCCL_TESTS_JSON, nccl_tests.recognises_report, nccl_tests.read_report),
     Reader(Format.NCCL_INSPECTOR, nccl_inspector.recognises, nccl_inspector.read),
     Reader(Format.NCCL_PROFILER, nccl_profiler.recognises, nccl_profiler.read),

@@ -1,7 +1,7 @@
 """What the profiler of XLA and TensorFlow calls things: planes, rows, copies, graphs, steps, waits."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -38,30 +38,30 @@ def work_kind(name: str) -> WorkKind:
     return WorkKind.GRAPH if name.startswith("CudaGraph") else WorkKind.KERNEL
 
 
-def copied_bytes(details: str) -> int:
+def copied_bytes(details: object) -> int:
     """Size by the details of a copy, ``UNKNOWN`` where there is none; a size of 0 is one that was not recorded."""
-    match = _SIZE.search(details)
+    match = _SIZE.search(details[:256]) if isinstance(details, str) else None
     return (integer(match[1], low=1, high=MOST_BYTES) if match else None) or UNKNOWN
 
 
-def collective_of(operation: str | None) -> CollectiveKind | None:
+def collective_of(operation: object) -> CollectiveKind | None:
     """Collective by the XLA operation that a kernel carries out (``all-reduce-start.3``)."""
-    if not operation:
+    if not isinstance(operation, str):
         return None
-    plain = operation.replace("-", "_")
+    plain = operation[:256].replace("-", "_")
     return CollectiveKind.SEND_RECV if "collective_permute" in plain else kind_of(plain)
 
 
-def collectives(operations: Sequence[str | None], named: Sequence[CollectiveKind | None]) -> CollectiveColumns:
+def collectives(operations: Sequence[object], named: Sequence[CollectiveKind | None]) -> CollectiveColumns:
     """Kind of each communication kernel by its operation, else by its name; sizes are not recorded."""
     unknown = np.full(len(named), UNKNOWN, dtype=np.int64)
     kinds = [collective_of(operation) or by_name for operation, by_name in zip(operations, named, strict=True)]
     return CollectiveColumns(kind=kind_column(kinds), message=unknown, group=unknown)
 
 
-def mentions_backward(texts: Iterable[str]) -> bool:
+def mentions_backward(text: str | bytes) -> bool:
     """True where an operation of a backward pass is named."""
-    return any(word in text for text in texts for word in _BACKWARD)
+    return any(word in text if isinstance(text, str) else word.encode() in text for word in _BACKWARD)
 
 
 def vendor(fact: object) -> str | None:

@@ -180,7 +180,7 @@ class _Reader:
 
     def _host(self, plane: Plane) -> None:
         seen = self.seen
-        seen.has_backward = seen.has_backward or xla.mentions_backward(plane.stats.values())
+        seen.has_backward = seen.has_backward or any(map(xla.mentions_backward, plane.stats.values()))
         graphs, waits = plane.events_named(xla.GRAPH_LAUNCH), plane.events_named(xla.WAIT)
         inputs = plane.events_named(xla.INPUT)
         correlations, numbers = plane.stats_named("correlation_id"), plane.stats_named("step_num")
