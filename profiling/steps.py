@@ -1,25 +1,41 @@
-"""Which part of a capture is one step: markers of the profiler, carried over to the device."""
+"""Which part of a capture is one step: markers carried over to the device, else kernels that repeat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import Window, whole_window
-from profiling.timeline import UNKNOWN, StepSpan, Timeline, WorkKind
+from profiling.repetition import repeated_steps
+from profiling.timeline import UNKNOWN, StepSource, StepSpan, Timeline
 
 _OUTLIER = 2.0
 _LINKED_ENOUGH = 0.5
-_REPEATS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How even the steady steps are. Quantiles are lengths of steps that were seen (inverse of the distribution).
+
+    ``variation``: standard deviation over mean; ``slowest_ratio``: the longest over the median.
+    """
+
+    median_ns: int
+    p10_ns: int
+    p90_ns: int
+    variation: float
+    slowest_ratio: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """``typical`` is the steady step of (lower) median length; ``region`` the time that speaks for the whole run.
 
-    ``observed`` counts marked steps, None without markers: then the whole capture is taken as one step.
-    ``first_ratio``: how many times longer the first step is, where it was set aside for that.
+    ``source``: what the steps were told from, None where nothing tells: then the whole capture is taken as one step.
+    ``observed`` counts marked steps and ``repeated`` those found in capture without markers; each is None in the other
+    case. ``steady``: marked steps without the slow ones at the start. ``set_aside`` counts these, and ``first_ratio``
+    is how many times longer the first of them is than the steady ones. ``spread``: None with fewer than two steps.
     """
 
     typical: Window
@@ -27,25 +43,53 @@ class Steps:
     observed: int | None
     steady: int | None
     first_ratio: float | None = None
+    set_aside: int = 0
+    source: StepSource | None = None
+    repeated: int | None = None
+    spread: Spread | None = None
 
 
 def find_steps(timeline: Timeline) -> Steps:
     """Steps of a rank. A step's window opens with the first work launched in it and closes where the next one opens."""
     whole = whole_window(timeline)
-    windows = _device_windows(timeline, _distinct(timeline.steps), whole)
+    marked = _device_windows(timeline, _distinct(timeline.steps), whole)
+    windows = marked or [Window(low, high) for low, high in pairwise(repeated_steps(timeline).tolist())]
     if not windows:
         return Steps(typical=whole, region=whole, observed=None, steady=None)
-    lengths = [window.high_ns - window.low_ns for window in windows]
-    ratio = lengths[0] / float(np.median(lengths[1:])) if len(lengths) > 1 else 1.0
-    first_out = ratio > _OUTLIER
-    steady = windows[1:] if first_out else windows
-    ordered = sorted(steady, key=lambda window: (window.high_ns - window.low_ns, window.low_ns))
+    lengths = np.array([window.high_ns - window.low_ns for window in windows], dtype=np.int64)
+    slow = _slow_at_start(lengths)
+    steady, lengths_of_steady = windows[slow:], lengths[slow:]
+    order = np.argsort(lengths_of_steady, kind="stable")
     return Steps(
-        typical=ordered[(len(ordered) - 1) // 2],
-        region=Window(steady[0].low_ns, whole.high_ns) if first_out else whole,
-        observed=len(windows),
-        steady=len(steady),
-        first_ratio=ratio if first_out else None,
+        typical=steady[order[(order.size - 1) // 2]],
+        region=whole if marked and not slow else Window(steady[0].low_ns, whole.high_ns),
+        observed=len(windows) if marked else None,
+        steady=len(steady) if marked else None,
+        first_ratio=float(lengths[0] / np.median(lengths_of_steady)) if slow else None,
+        set_aside=slow,
+        source=timeline.steps_from if marked else StepSource.REPETITION,
+        repeated=None if marked else len(windows),
+        spread=_spread(lengths_of_steady),
+    )
+
+
+def _slow_at_start(lengths: NDArray[np.int64]) -> int:
+    """How many of the first steps, half at most, are outliers: much longer than is usual in the second half."""
+    half = lengths.size // 2
+    usual = lengths[:half] <= _OUTLIER * np.median(lengths[half:])
+    return int(usual.argmax()) if usual.any() else half
+
+
+def _spread(lengths: NDArray[np.int64]) -> Spread | None:
+    if lengths.size < 2:
+        return None
+    p10, median, p90 = (int(one) for one in np.quantile(lengths, (0.1, 0.5, 0.9), method="inverted_cdf"))
+    return Spread(
+        median_ns=median,
+        p10_ns=p10,
+        p90_ns=p90,
+        variation=float(lengths.std() / lengths.mean()),
+        slowest_ratio=float(lengths.max() / median),
     )
 
 
@@ -94,9 +138,5 @@ def _close(timeline: Timeline, linked: NDArray[np.bool_], last: StepSpan, border
 
 
 def repetitions(timeline: Timeline) -> int | None:
-    """How often the same sequence of different kernels fills the whole capture, None if it does not repeat."""
-    names = timeline.name_id[timeline.kind == WorkKind.KERNEL]
-    for period in range(2, names.size // _REPEATS + 1):
-        if names.size % period == 0 and bool((names[period:] == names[:-period]).all()):
-            return names.size // period if np.unique(names[:period]).size > 1 else None
-    return None
+    """How many steps are found without markers, None if nothing repeats."""
+    return find_steps(replace(timeline, steps=())).repeated
