@@ -14,44 +14,57 @@ _FAR_FEWER = 2
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@dataclass(frozen=True, slots=True)
-class Traces:
-    """What is kept of a capture to find its fragments: per timeline its rank and one number per device event, sorted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What is kept of a timeline to find its fragments.
 
-    The numbers have shape ``(n,)`` and tell start, duration and name apart.
+    ``events``: one number per device event, sorted, shape ``(n,)``; it tells start, duration and name apart.
+    ``knows_job``: the capture tells its rank itself. ``has_host``: it recorded what the host did.
     """
 
-    ranks: tuple[int | None, ...] = ()
-    events: tuple[NDArray[np.uint64], ...] = ()
+    rank: int | None
+    knows_job: bool
+    has_host: bool
+    events: NDArray[np.uint64]
 
 
-def traces(capture: Capture) -> Traces:
-    return Traces(tuple(line.rank for line in capture.timelines), tuple(map(_events, capture.timelines)))
+def traces(capture: Capture) -> tuple[Trace, ...]:
+    """One per timeline."""
+    return tuple(
+        Trace(
+            rank=line.rank,
+            knows_job=line.world_size is not None,
+            has_host=bool(line.host.operators or line.host.launches),
+            events=_events(line),
+        )
+        for line in capture.timelines
+    )
 
 
-def fragments(captures: Sequence[Traces]) -> dict[int, int]:
-    """Places of the fragments among the captures, each with the place of a capture that it was cut from.
+def fragments(captures: Sequence[tuple[Trace, ...]]) -> dict[int, int]:
+    """Places of the fragments among the captures, each with the place of the capture that it belongs to.
 
-    A fragment has far fewer events than the other, all of which the other has too, of the same rank or of none.
+    A fragment has far fewer events than a capture of the same rank (or is of no rank), and either that capture has
+    all of them too, or the fragment lacks what a profiler writes beside the device's work: the host's, and the job.
     """
     found = {}
     for place, small in enumerate(captures):
-        if not small.events:
-            continue
-        whole = next((other for other, large in enumerate(captures) if other != place and _within(small, large)), None)
+        others = (other for other, large in enumerate(captures) if small and other != place and _belongs(small, large))
+        whole = next(others, None)
         if whole is not None:
             found[place] = whole
     return found
 
 
-def _within(small: Traces, large: Traces) -> bool:
-    return all(
-        any(
-            rank in (None, other_rank) and _FAR_FEWER * events.size <= others.size and _all_in(events, others)
-            for other_rank, others in zip(large.ranks, large.events, strict=True)
-        )
-        for rank, events in zip(small.ranks, small.events, strict=True)
-    )
+def _belongs(small: tuple[Trace, ...], large: tuple[Trace, ...]) -> bool:
+    return all(any(_is_cut_from(one, other) for other in large) for one in small)
+
+
+def _is_cut_from(small: Trace, large: Trace) -> bool:
+    if small.rank not in (None, large.rank) or _FAR_FEWER * small.events.size > large.events.size:
+        return False
+    is_bare = not (small.knows_job or small.has_host) and large.knows_job and large.has_host
+    return is_bare or _all_in(small.events, large.events)
 
 
 def _all_in(events: NDArray[np.uint64], others: NDArray[np.uint64]) -> bool:
@@ -62,5 +75,5 @@ def _all_in(events: NDArray[np.uint64], others: NDArray[np.uint64]) -> bool:
 def _events(line: Timeline) -> NDArray[np.uint64]:
     names = np.array([zlib.crc32(name.encode("utf-8", errors="replace")) for name in line.names], dtype=np.uint64)
     start = (line.start_ns + (line.epoch_ns or 0)).astype(np.uint64)
-    mixed = (start * _MIX ^ line.duration_ns.astype(np.uint64)) * _MIX ^ names[line.name_id]
+    mixed = ((start * _MIX) ^ line.duration_ns.astype(np.uint64)) * _MIX ^ names[line.name_id]
     return np.sort(mixed)

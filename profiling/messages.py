@@ -102,6 +102,10 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.EVENTS_CAPPED: _(
         "The file has as many events as its exporter writes at most (%(limit)s): what came later is missing."
     ),
+    NoteCode.COMMAND_BUFFERS_WHOLE: _(
+        "%(count)s XLA command buffer(s) (CUDA graphs) were traced as a whole; what ran inside is unknown. "
+        "Record with XLA_FLAGS=--xla_gpu_enable_command_buffer= (empty)."
+    ),
     NoteCode.COMMAND_BUFFERS: _(
         "%(count)s XLA command buffer(s) (CUDA graphs) were launched: their kernels are counted, "
         "but belong to no XLA operation."

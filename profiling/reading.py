@@ -10,7 +10,7 @@ from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits, Watch
 from profiling.formats.registry import read_source, refuse_unopenable
 from profiling.formats.source import Source
-from profiling.fragments import Traces, fragments, traces
+from profiling.fragments import Trace, fragments, traces
 from profiling.notes import UPLOAD_LIMITS, Note, NoteCode, Refusal, RefusalCode, shown
 
 _NAMES_SHOWN = 5
@@ -50,7 +50,7 @@ class _Reading(Generic[Kept]):
     is_alone: bool
     kept: list[Kept] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    events: list[Traces] = field(default_factory=list)
+    events: list[tuple[Trace, ...]] = field(default_factory=list)
     ignored: list[Ignored] = field(default_factory=list)
 
     def add(self, file: NamedFile, watch: Watch) -> list[Ignored]:
@@ -73,7 +73,7 @@ class _Reading(Generic[Kept]):
             capture = read_source(found.source)
         except Refusal as refusal:
             return refusal
-        self.events.append(Traces() if is_alone else traces(capture))
+        self.events.append(() if is_alone else traces(capture))
         self.names.append(found.path)
         self.kept.append(self.keep(capture))
         return None

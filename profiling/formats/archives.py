@@ -13,6 +13,7 @@ from profiling.formats.tar_archive import TarStream
 from profiling.formats.zip_archive import Entry
 from profiling.notes import UPLOAD_LIMITS, Refusal, RefusalCode
 
+_LONGEST_NAME = 1000
 _LONGEST_PATH = 160
 
 
@@ -73,9 +74,10 @@ def _members(source: Source) -> Iterator[Found] | None:
 def _tar_members(source: Source) -> Iterator[Found]:
     archive = replace(source, watch=source.watch.quiet())
     stream, total, start = TarStream(archive.chunks()), source.path.stat().st_size, 0
-    for path in stream.names():
+    for name in stream.names():
         _count_member(source.watch)
-        if not is_hidden(PurePosixPath(path)):
+        path = _path(name)
+        if not is_hidden(path):
             yield from _member(source, path, stream.contents(), start, lambda: archive.unpacked.done, total)
         start = archive.unpacked.done
     if archive.unpacked.truncated or archive.unpacked.damaged:
@@ -88,7 +90,7 @@ def _zip_members(source: Source) -> Iterator[Found]:
         total, start, whole = file.stat().st_size, 0, True
         for entry in _zip_entries(file):
             _count_member(source.watch)
-            if entry.is_folder or is_hidden(PurePosixPath(entry.name)):
+            if entry.is_folder or is_hidden(_path(entry.name)):
                 continue
             end = min(total, start + (entry.packed or 0))
             try:
@@ -115,23 +117,23 @@ def _zip_entries(file: Path) -> Iterator[Entry]:
 
 def _zip_member(source: Source, file: Path, entry: Entry, start: int, end: int, total: int) -> Iterator[Found]:
     if entry.encrypted:
-        yield Found(_clean(entry.name), Refusal(RefusalCode.ARCHIVE_ENCRYPTED))
+        yield Found(_clean(_path(entry.name)), Refusal(RefusalCode.ARCHIVE_ENCRYPTED))
     elif not entry.is_readable:
-        yield Found(_clean(entry.name), Refusal(RefusalCode.ARCHIVE_METHOD))
+        yield Found(_clean(_path(entry.name)), Refusal(RefusalCode.ARCHIVE_METHOD))
     else:
         chunks = zip_archive.contents(file, entry, source.limits)
-        yield from _member(source, entry.name, chunks, start, lambda: end, total)
+        yield from _member(source, _path(entry.name), chunks, start, lambda: end, total)
 
 
 def _member(
-    source: Source, path: str, chunks: Iterator[bytes], start: int, place: Callable[[], int], total: int
+    source: Source, inside: PurePosixPath, chunks: Iterator[bytes], start: int, place: Callable[[], int], total: int
 ) -> Iterator[Found]:
     """One file copied out of the archive. ``place()``: how far the archive is read, in bytes of ``total``.
 
     Raises Damaged, behind what could be copied, where the archive breaks off in it.
     """
     watch, before, size, damaged = source.watch, source.watch.tally.out, 0, False
-    path = _clean(path)
+    path = _clean(inside)
     with tempfile.NamedTemporaryFile(dir=watch.scratch) as copy:
         try:
             for chunk in chunks:
@@ -157,7 +159,12 @@ def _count_member(watch: Watch) -> None:
         raise Refusal(RefusalCode.TOO_MANY_MEMBERS, {"limit": watch.limits.members})
 
 
-def _clean(path: str) -> str:
+def _path(name: str) -> PurePosixPath:
+    """The name of a file in an archive as a path; some tools write it as Windows does."""
+    return PurePosixPath(name[-_LONGEST_NAME:].replace("\\", "/"))
+
+
+def _clean(path: PurePosixPath) -> str:
     """The path in its archive, fit to be shown."""
-    parts = [part for part in PurePosixPath(path[-4 * _LONGEST_PATH :]).parts if part not in ("/", "..")]
+    parts = [part for part in path.parts if part not in ("/", "..")]
     return "".join(one if one.isprintable() else "\ufffd" for one in "/".join(parts))[-_LONGEST_PATH:] or "?"

@@ -52,18 +52,18 @@ _COMPRESSED = frozenset({".gz", ".zst", ".xz", ".bz2"})
 
 def why_unknown(head: Head) -> Refusal:
     """Why a file that no reader recognises cannot be read: by its first bytes, then by its name, then by its looks."""
-    data = head.data
+    data, named = head.data, _suffix(head.name)
     for magic, ending, command in _REPORT_MAGIC:
         if data.startswith(magic):
-            return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": command})
+            kind = named if named in _REPORT_NAMES else ending
+            return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": kind, "command": command})
     if _is_perfetto(data):
         return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": _PFTRACE, "command": _PERFETTO})
     for magic, kind in _MAGIC:
         if data.startswith(magic):
             return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": kind, "head": data[:8].hex(" ")})
-    ending = _suffix(head.name)
-    if ending in _REPORT_NAMES:
-        return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": ending, "command": _REPORT_NAMES[ending]})
+    if named in _REPORT_NAMES:
+        return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": named, "command": _REPORT_NAMES[named]})
     control = sum(byte < 9 or 13 < byte < 27 for byte in data[:4096])
     if control > len(data[:4096]) // 50:
         return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": data[:8].hex(" ")})

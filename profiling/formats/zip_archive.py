@@ -197,4 +197,4 @@ def _large(extra: bytes, size: int, packed: int, offset: int) -> tuple[int, int,
 
 
 def _text(name: bytes, flags: int) -> str:
-    return name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace").replace("\\", "/")
+    return name.decode("utf-8" if flags & _UTF8 else "cp437", errors="replace")
