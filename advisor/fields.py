@@ -55,7 +55,7 @@ class _SeveralFiles(forms.ClearableFileInput):
 class CaptureFiles(forms.FileField):
     """One or many files; cleans to a list. Django's own field keeps only the last one."""
 
-    widget = _SeveralFiles(attrs={"accept": ".json,.gz,application/json,application/gzip"})
+    widget = _SeveralFiles()
 
     def __init__(self, **options: object) -> None:
         messages = {

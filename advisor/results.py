@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
+from advisor.evidence_tables import Table, tables
 from advisor.labels import PARTS, RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
 from advisor.wording import sentence as worded
@@ -128,6 +129,11 @@ class Result:
             where = server_label(offer)
             rows.setdefault(where, _predicted_row(where, offer))
         return list(rows.values())
+
+    @property
+    def evidence(self) -> list[Table]:
+        """What the files of a capture tell beside its timeline."""
+        return tables((self.document.get("capture") or {}).get("evidence", ()))
 
     @property
     def part_names(self) -> list[str]:

@@ -20,6 +20,7 @@ from advisor.models import Study
 from advisor.owners import known_owner, page_owner
 from advisor.problem_pages import problem_sections
 from advisor.progress import Progress, Stage
+from advisor.recipes import RECIPES
 from advisor.results import Result
 from profiling.failures import failure_sentence
 from profiling.messages import sentence
@@ -162,7 +163,7 @@ def _capture(request: HttpRequest, form: CaptureForm, *, status: int = 200) -> H
         "total": size(settings.UPLOAD_MAX_BYTES),
         "unpacked": size(settings.TRACE_MAX_UNPACKED_BYTES),
     }
-    return _form(request, "advisor/new_capture.html", form, status, {"limits": limits})
+    return _form(request, "advisor/new_capture.html", form, status, {"limits": limits, "recipes": RECIPES})
 
 
 def _form(request: HttpRequest, template: str, form: GoalForm, status: int, context: dict[str, object]) -> HttpResponse:

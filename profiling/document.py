@@ -1,13 +1,11 @@
 """The answer of an analysis as plain data: what `analyze --json` prints and a Run stores."""
 
-from dataclasses import asdict
-from enum import Enum
 from typing import Any
 
 from profiling.analysis import Analysis
 from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow
-from profiling.evidence import Evidence
+from profiling.evidence_document import evidence_document
 from profiling.messages import sentence
 from profiling.notes import Note, Outcome, Refusal
 from profiling.rank import DeviceReading, RankReading
@@ -117,21 +115,6 @@ def collective_document(row: CollectiveRow) -> dict[str, Any]:
         "transfer_us": None if row.transfer_s is None else row.transfer_s * 1e6,
         "busbw_gbs": None if row.bus_bytes_per_s is None else row.bus_bytes_per_s / 1e9,
     }
-
-
-def evidence_document(name: str, found: Evidence) -> dict[str, Any]:
-    """The fields of the evidence by their names, led by the file and the kind of evidence."""
-    return {"file": name, "kind": type(found).__name__, **_plain(asdict(found))}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, Enum):
-        return value.name.lower()
-    return value
 
 
 def no_bottleneck() -> dict[str, Any]:

@@ -1,0 +1,192 @@
+"""What a capture's files tell beside a timeline, as the tables of the result page."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from advisor import figures
+
+Document = Mapping[str, Any]
+SHOWN_ROWS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """``facts``: name and text; ``heads``: text and whether its column holds numbers; ``more``: rows not shown."""
+
+    file: str
+    title: str
+    facts: Sequence[tuple[str, str]]
+    heads: Sequence[tuple[str, bool]]
+    rows: Sequence[Sequence[str]]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    head: str | Promise
+    key: str
+    show: Callable[[Any], str]
+
+    @property
+    def is_number(self) -> bool:
+        return self.show is not _text
+
+
+def tables(entries: Iterable[Document]) -> list[Table]:
+    return [_MAKERS[entry["kind"]](entry) for entry in entries]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return figures.unknown()
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value)) or _("none")
+    return str(value)
+
+
+def _micro(value: float | None) -> str:
+    return figures.duration(None if value is None else value / 1e6)
+
+
+def _gbs(value: float | None) -> str:
+    return figures.unknown() if value is None else _("%(value)s GB/s") % {"value": figures.number(value)}
+
+
+def _percentage(value: float | None) -> str:
+    return figures.percent(None if value is None else value / 100)
+
+
+_COLUMNS: Mapping[str, Sequence[_Column]] = {
+    "kernel_sums": (
+        _Column(gettext_lazy("Kernel"), "name", _text),
+        _Column(gettext_lazy("Count"), "count", figures.number),
+        _Column(gettext_lazy("Time, added up"), "time_us", _micro),
+    ),
+    "kernel_profiles": (
+        _Column(gettext_lazy("Kernel"), "name", _text),
+        _Column(gettext_lazy("Duration"), "duration_us", _micro),
+        _Column(gettext_lazy("Computing, of the peak"), "sm_pct", _percentage),
+        _Column(gettext_lazy("Memory, of the peak"), "memory_pct", _percentage),
+        _Column(gettext_lazy("Memory traffic"), "dram_gbs", _gbs),
+        _Column(gettext_lazy("Bound by"), "bound", _text),
+    ),
+    "device_loads": (
+        _Column(gettext_lazy("Device"), "name", _text),
+        _Column(gettext_lazy("Samples"), "samples", figures.number),
+        _Column(gettext_lazy("In use"), "utilisation", figures.percent),
+        _Column(gettext_lazy("SMs active"), "sm_active", figures.percent),
+        _Column(gettext_lazy("Tensor cores active"), "tensor_active", figures.percent),
+        _Column(gettext_lazy("Memory active"), "dram_active", figures.percent),
+        _Column(gettext_lazy("NVLink sent"), "nvlink_tx_gbs", _gbs),
+        _Column(gettext_lazy("PCIe sent"), "pcie_tx_gbs", _gbs),
+    ),
+    "link_states": (
+        _Column(gettext_lazy("Device"), "name", _text),
+        _Column(gettext_lazy("Active links"), "active", figures.number),
+        _Column(gettext_lazy("Together, one direction"), "total_gbs", _gbs),
+    ),
+    "collective_timings": (
+        _Column(gettext_lazy("Collective"), "collective", _text),
+        _Column(gettext_lazy("Message size"), "message_bytes", figures.size),
+        _Column(gettext_lazy("Count"), "count", figures.number),
+        _Column(gettext_lazy("Time per call"), "time_us", _micro),
+        _Column(gettext_lazy("Bus bandwidth"), "busbw_gbs", _gbs),
+    ),
+    "execution_graph": (
+        _Column(gettext_lazy("Collective"), "collective", _text),
+        _Column(gettext_lazy("Message size"), "message_bytes", figures.size),
+        _Column(gettext_lazy("Ranks in the group"), "group_size", figures.number),
+        _Column(gettext_lazy("Count"), "count", figures.number),
+    ),
+}
+
+_FACTS: Mapping[str, Sequence[_Column]] = {
+    "kernel_sums": (
+        _Column(gettext_lazy("Kernels, added up"), "kernel_time_sum_us", _micro),
+        _Column(gettext_lazy("Communication, added up"), "comm_time_sum_us", _micro),
+        _Column(gettext_lazy("Copies, added up"), "copy_time_sum_us", _micro),
+    ),
+    "kernel_profiles": (_Column(gettext_lazy("GPU"), "device", _text),),
+    "device_loads": (_Column(gettext_lazy("MIG instances"), "mig_instances", figures.number),),
+    "link_states": (),
+    "topology": (
+        _Column(gettext_lazy("NVLink between GPUs"), "nvlink", _text),
+        _Column(gettext_lazy("NVLink between every pair"), "full_mesh", _text),
+        _Column(gettext_lazy("Worst link between GPUs"), "worst_link", _text),
+    ),
+    "nccl_log": (
+        _Column(gettext_lazy("Version"), "nccl_version", _text),
+        _Column(gettext_lazy("Ranks"), "nranks", figures.number),
+        _Column(gettext_lazy("Nodes"), "nodes", figures.number),
+        _Column(gettext_lazy("Channels"), "channels", figures.number),
+        _Column(gettext_lazy("Paths inside a node"), "transports_intra", _text),
+        _Column(gettext_lazy("Paths between nodes"), "transports_inter", _text),
+        _Column(gettext_lazy("GPUDirect RDMA"), "gdr", _text),
+        _Column(gettext_lazy("NVLink SHARP"), "nvls", _text),
+        _Column(gettext_lazy("Bandwidth that NCCL expects"), "bus_gbs", _gbs),
+        _Column(gettext_lazy("Warnings"), "warnings", figures.number),
+    ),
+    "collective_timings": (
+        _Column(gettext_lazy("GPU"), "device", _text),
+        _Column(gettext_lazy("Ranks"), "nranks", figures.number),
+    ),
+    "execution_graph": (
+        _Column(gettext_lazy("Operators"), "operators", figures.number),
+        _Column(gettext_lazy("FLOPs of matrix products"), "mm_flops", figures.number),
+    ),
+}
+
+_TITLES: Mapping[str, str | Promise] = {
+    "kernel_sums": gettext_lazy("Kernels, summed"),
+    "kernel_profiles": gettext_lazy("Kernels against the peak of the GPU"),
+    "device_loads": gettext_lazy("Use of the devices, means over all samples"),
+    "topology": gettext_lazy("How the devices are joined"),
+    "link_states": gettext_lazy("NVLink of each device"),
+    "nccl_log": gettext_lazy("What NCCL found"),
+    "collective_timings": gettext_lazy("Collectives as measured"),
+    "execution_graph": gettext_lazy("Collectives that the job executes"),
+}
+
+
+def _table(entry: Document) -> Table:
+    columns = _COLUMNS.get(entry["kind"], ())
+    rows = entry.get("rows", ()) if columns else ()
+    cells = [[column.show(row.get(column.key)) for column in columns] for row in rows[:SHOWN_ROWS]]
+    return _made(entry, [(str(column.head), column.is_number) for column in columns], cells, len(rows) - len(cells))
+
+
+def _matrix(entry: Document) -> Table:
+    """Devices against devices; a cell is the link between the two."""
+    names = [*entry["gpus"], *entry["nics"]]
+    links = entry["links"]
+    cells = [
+        [row, *("–" if row == column else _link(links, row, column) for column in entry["gpus"]), _numa(entry, row)]
+        for row in names[:SHOWN_ROWS]
+    ]
+    heads = [(_("Device"), False), *((name, False) for name in entry["gpus"]), (_("NUMA node"), False)]
+    return _made(entry, heads, cells, len(names) - len(cells))
+
+
+def _link(links: Mapping[str, str], one: str, other: str) -> str:
+    return links.get(f"{one}-{other}") or links.get(f"{other}-{one}") or figures.unknown()
+
+
+def _numa(entry: Document, name: str) -> str:
+    return _text(entry["numa"].get(name))
+
+
+def _made(entry: Document, heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], more: int) -> Table:
+    facts = [(str(one.head), one.show(entry.get(one.key))) for one in _FACTS[entry["kind"]]]
+    peaks = entry.get("peak_busbw_gbs") or {}
+    facts += [(_("Peak of %(collective)s") % {"collective": name}, _gbs(speed)) for name, speed in peaks.items()]
+    return Table(file=entry["file"], title=str(_TITLES[entry["kind"]]), facts=facts, heads=heads, rows=rows, more=more)
+
+
+_MAKERS: Mapping[str, Callable[[Document], Table]] = dict.fromkeys(_TITLES, _table) | {"topology": _matrix}
