@@ -20,7 +20,7 @@ from profiling.formats.nsys_metrics import device_loads
 from profiling.formats.nsys_tables import Export
 from profiling.formats.numbers import integer
 from profiling.formats.source import Head, Source
-from profiling.formats.sqlite_file import MAGIC, opened
+from profiling.formats.sqlite_file import MAGIC, Database, opened
 from profiling.marks import steps_from_ranges
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 from profiling.timeline import StepSource, Timeline
@@ -50,23 +50,29 @@ def recognises(head: Head) -> bool:
 def read(source: Source) -> Capture:
     """A Timeline per group of processes that share devices, in memory bounded by device work. Raises Refusal."""
     with opened(source) as database:
-        export = Export(database)
-        work = DeviceWork(export, DeviceColumns(source.limits), _gpus(export))
-        work.read()
-        if not work.columns.rows:
-            raise _without_work(export)
-        calls, marks = Calls(work), Marks(work)
-        calls.read()
-        marks.read()
-        around = Around(
-            source=source.name,
-            device_names=_device_names(export, work),
-            vendor=VENDOR,
-            epoch_ns=_epoch_ns(export),
-            incomplete=_lost(export),
-        )
-        told = [*source.notes, *_content_notes(work, incomplete=around.incomplete), *_environment_notes(export)]
-        loads: tuple[Evidence, ...] = tuple(device_loads(export))
+        return read_database(database)
+
+
+def read_database(database: Database) -> Capture:
+    """The same, of a file that is open."""
+    source = database.source
+    export = Export(database)
+    work = DeviceWork(export, DeviceColumns(source.limits), _gpus(export))
+    work.read()
+    if not work.columns.rows:
+        raise _without_work(export)
+    calls, marks = Calls(work), Marks(work)
+    calls.read()
+    marks.read()
+    around = Around(
+        source=source.name,
+        device_names=_device_names(export, work),
+        vendor=VENDOR,
+        epoch_ns=_epoch_ns(export),
+        incomplete=_lost(export),
+    )
+    told = [*source.notes, *_content_notes(work, incomplete=around.incomplete), *_environment_notes(export)]
+    loads: tuple[Evidence, ...] = tuple(device_loads(export))
     lines, notes = _timelines(work, calls, marks, around)
     return Capture(format=Format.NSYS_SQLITE, timelines=lines, evidence=loads, notes=(*told, *notes))
 

@@ -202,6 +202,8 @@ class RocmCollector:
 
     def timeline(self, source: str, more: Sequence[Note] = ()) -> tuple[Timeline, tuple[Note, ...]]:
         """The one Timeline of all rows, and what is to be told. Uses the columns up. Raises Refusal without rows."""
+        if not self.device.rows and any(self._counts.values()):
+            raise Refusal(RefusalCode.NO_ROWS, {"kind": "trace by a ROCm tool"})
         if not self.device.rows:
             raise Refusal(RefusalCode.NO_DISPATCHES)
         marked = steps_from_ranges(self._ranges)

@@ -17,8 +17,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.lookup import Lookup
 from profiling.formats.numbers import MOST_BYTES, integer, integers
 from profiling.formats.rocm import Agent, Agents, RocmCollector, Work
-from profiling.formats.source import Head, Source
-from profiling.formats.sqlite_file import MAGIC, Database, opened
+from profiling.formats.sqlite_file import Database
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
 from profiling.timeline import UNKNOWN, Timeline, WorkKind
 
@@ -35,25 +34,24 @@ class _Message(msgspec.Struct):
 _decode_message = msgspec.json.Decoder(_Message).decode
 
 
-def recognises(head: Head) -> bool:
-    return head.data.startswith(MAGIC) and b"rocpd_info_" in head.data
+def is_of(tables: Mapping[str, str]) -> bool:
+    return any(name.startswith(("rocpd_info_", _DISPATCHES)) for name in tables)
 
 
-def read(source: Source) -> Capture:
+def read_database(database: Database) -> Capture:
     """One Timeline per process with device work. Raises Refusal."""
+    source, tables = database.source, database.tables(views=False)
     lines: list[Timeline] = []
-    notes: list[Note] = []
-    with opened(source) as database:
-        tables = database.tables(views=False)
-        if _has_environment(database, tables):
-            notes.append(Note(NoteCode.ENVIRONMENT_NOT_READ))
-        for suffix in _suffixes(tables, source.limits.devices):
-            seen = RocmCollector(source.limits)
-            _Process(database, tables, suffix, seen).read()
-            if seen.device.rows:
-                line, told = seen.timeline(source.name)
-                lines.append(line)
-                notes += [note for note in told if note not in notes]
+    notes = list(source.notes)
+    if _has_environment(database, tables):
+        notes.append(Note(NoteCode.ENVIRONMENT_NOT_READ))
+    for suffix in _suffixes(tables, source.limits.devices):
+        seen = RocmCollector(source.limits)
+        _Process(database, tables, suffix, seen).read()
+        if seen.device.rows:
+            line, told = seen.timeline(source.name)
+            lines.append(line)
+            notes += [note for note in told if note not in notes]
     if not lines:
         raise Refusal(RefusalCode.NO_DISPATCHES)
     if len(lines) > 1:

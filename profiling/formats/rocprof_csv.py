@@ -257,8 +257,16 @@ def _is_early(table: Table) -> bool:
 
 
 def _batches(table: Table) -> Iterator[list[list[str]]]:
+    """The rows in batches. rocprofv2 leaves cells of its titles out before the last four: those are moved back."""
+    gap = table.place("sig") if table.place("CompleteNs") == len(table.titles) - 1 else None
     while rows := list(islice(table.rows, _BATCH)):
-        yield rows
+        yield rows if gap is None else [_moved_back(row, gap) for row in rows]
+
+
+def _moved_back(row: list[str], gap: int) -> list[str]:
+    """A row that is filled up at its end, filled up where its gap is instead."""
+    last = max((at for at, cell in enumerate(row) if cell), default=0) + 1
+    return [*row[:gap], *row[last:], *row[gap:last]] if gap < last < len(row) else row
 
 
 def _key(cell: str, *, listed: bool) -> int | str | None:

@@ -1,35 +1,34 @@
 """The reader of rocprof's (v1) SQLite file: operations, copies and HIP calls as they stand in its own Chrome trace."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from profiling.formats.capture import Capture, Format
 from profiling.formats.numbers import integers
 from profiling.formats.rocm import MOST_DEVICE, RocmCollector, Work, copy_kind
-from profiling.formats.source import Head, Source
-from profiling.formats.sqlite_file import MAGIC, opened
+from profiling.formats.sqlite_file import Database
 from profiling.timeline import UNKNOWN, WorkKind
 
 _COLUMNS = ("BeginNs", "EndNs", "Index", "dev-id", "Name", "queue-id", "stream-id")
 
 
-def recognises(head: Head) -> bool:
-    return head.data.startswith(MAGIC) and b'"BeginNs"' in head.data and b'"dev-id"' in head.data
+def is_of(tables: Mapping[str, str]) -> bool:
+    return {"ops", "copy"} <= tables.keys()
 
 
-def read(source: Source) -> Capture:
+def read_database(database: Database) -> Capture:
     """One Timeline of kernels and copies; times in ns. Raises Refusal."""
-    seen = RocmCollector(source.limits)
-    with opened(source) as database:
-        tables = database.tables(views=False)
-        if "hip" in tables:
-            for batch in database.batches(tables["hip"], ("BeginNs", "EndNs", "Index", "Name")):
-                start, end, index = (integers([row[at] for row in batch], UNKNOWN) for at in range(3))
-                seen.call([str(row[3]) for row in batch], start, end, index)
-        for table, kind in (("ops", WorkKind.KERNEL), ("copy", WorkKind.COPY)):
-            if table in tables:
-                for batch in database.batches(tables[table], _COLUMNS):
-                    _add(batch, kind, seen)
-    line, notes = seen.timeline(source.name)
+    seen = RocmCollector(database.source.limits)
+    tables = database.tables(views=False)
+    if "hip" in tables:
+        for batch in database.batches(tables["hip"], ("BeginNs", "EndNs", "Index", "Name")):
+            start, end, index = (integers([row[at] for row in batch], UNKNOWN) for at in range(3))
+            seen.call([str(row[3]) for row in batch], start, end, index)
+    for table, kind in (("ops", WorkKind.KERNEL), ("copy", WorkKind.COPY)):
+        if table in tables:
+            for batch in database.batches(tables[table], _COLUMNS):
+                _add(batch, kind, seen)
+    line, notes = seen.timeline(database.source.name, database.source.notes)
     return Capture(format=Format.ROCPROF, timelines=(line,), notes=notes)
 
 

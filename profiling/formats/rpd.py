@@ -11,8 +11,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.lookup import Lookup
 from profiling.formats.numbers import MOST_BYTES, integers
 from profiling.formats.rocm import MOST_DEVICE, RocmCollector, Work, copy_kind
-from profiling.formats.source import Head, Source
-from profiling.formats.sqlite_file import MAGIC, Database, opened
+from profiling.formats.sqlite_file import Database
 from profiling.notes import Refusal, RefusalCode
 from profiling.timeline import UNKNOWN, WorkKind
 
@@ -22,22 +21,19 @@ _OPERATORS = "ext_autogradapi"
 _STREAM = 80
 
 
-def recognises(head: Head) -> bool:
-    return head.data.startswith(MAGIC) and b'"rocpd_op"' in head.data and b"rocpd_info_" not in head.data
+def is_of(tables: Mapping[str, str]) -> bool:
+    return {"rocpd_op", "rocpd_string"} <= tables.keys()
 
 
-def read(source: Source) -> Capture:
+def read_database(database: Database) -> Capture:
     """One Timeline of all operations; times in ns, names and types by the table of strings. Raises Refusal."""
-    with opened(source) as database:
-        seen = RocmCollector(source.limits)
-        tables = database.tables(views=False)
-        if "rocpd_op" not in tables or "rocpd_string" not in tables:
-            raise Refusal(RefusalCode.DATABASE_DAMAGED)
-        _read_calls(database, tables, seen)
-        _read_operations(database, tables, seen)
-        if _OPERATORS in tables:
-            seen.operators = sum(len(batch) for batch in database.batches(tables[_OPERATORS], ("api_ptr_id",)))
-    line, notes = seen.timeline(source.name)
+    seen = RocmCollector(database.source.limits)
+    tables = database.tables(views=False)
+    _read_calls(database, tables, seen)
+    _read_operations(database, tables, seen)
+    if _OPERATORS in tables:
+        seen.operators = sum(len(batch) for batch in database.batches(tables[_OPERATORS], ("api_ptr_id",)))
+    line, notes = seen.timeline(database.source.name, database.source.notes)
     return Capture(format=Format.RPD, timelines=(line,), notes=notes)
 
 

@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -63,8 +62,9 @@ def _quoted(name: str) -> str:
 def opened(source: Source) -> Iterator[Database]:
     """The file as a database. Raises Refusal where it cannot be read; what SQLite says is not shown."""
     with source.on_disk() as path:
-        connection = _connect(path, source)
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
         try:
+            _prepare(connection, source)
             yield Database(connection, source)
         except (sqlite3.Error, UnicodeError, OverflowError) as error:
             if "interrupted" in str(error):
@@ -76,8 +76,8 @@ def opened(source: Source) -> Iterator[Database]:
             connection.close()
 
 
-def _connect(path: Path, source: Source) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True, isolation_level=None)
+def _prepare(connection: sqlite3.Connection, source: Source) -> None:
+    """Nothing of the file's own making runs, and nothing runs for longer than it may."""
     connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0", "cache_size=-8192"):
         connection.execute(f"PRAGMA {pragma}")
@@ -85,7 +85,6 @@ def _connect(path: Path, source: Source) -> sqlite3.Connection:
     connection.set_authorizer(_authorise)
     if source.watch.deadline is not None:
         connection.set_progress_handler(lambda: int(source.watch.expired()), _STEPS)
-    return connection
 
 
 def _authorise(action: int, first: str | None, second: str | None, *_: Any) -> int:
