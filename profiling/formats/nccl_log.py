@@ -25,7 +25,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _VERSION = re.compile(
     r"\b([NR])CCL version ?:? ?(\d{1,3}\.\d{1,3}(?:\.\d{1,3})?)(?:[^\s+]{0,60}\+(cuda|hip)(\d{1,3}\.\d{1,3}))?"
 )
-_HIP = re.compile(r"\bHIP version ?: ?(\d{1,3}\.\d{1,3})")
+_HIP = re.compile(r"\bHIP version {0,4}: ?(\d{1,3}\.\d{1,3})")
 _RANK = re.compile(r"comm 0x[0-9a-f]{1,16} rank (\d{1,7}) n[rR]anks (\d{1,7})\b")
 _NODES = re.compile(r" nNodes (\d{1,6})\b")
 _ID = re.compile(r" commId (0x[0-9a-f]{1,16})\b| (color -?\d{1,10}) ")
@@ -86,7 +86,7 @@ def read(source: Source) -> Capture:
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Thread:
     """One thread of one process; what it says first may come before the communicator is named (``early``).
 
@@ -100,10 +100,10 @@ class _Thread:
 
     @property
     def host(self) -> str:
-        return self.hosts.most_common(1)[0][0]
+        return min(self.hosts, key=lambda name: (-self.hosts[name], len(name)))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Communicator:
     """What is known of one, or of what one thread says before its communicator is known (``ranks`` None).
 
@@ -182,7 +182,7 @@ class NcclLog:
                 self.warnings += 1
             elif level == "INFO":
                 match = _PREFIX.search(before)
-                self._say(*(match.groups() if match else ("", "", "")), text)
+                self._say(self._thread(*(match.groups() if match else ("", "", ""))), text)
 
     def _keep(self, count: int = 1) -> bool:
         """Whether there is room for so much more."""
@@ -198,19 +198,18 @@ class NcclLog:
         if match := _HIP.search(line):
             self.hip = match[1]
 
-    def _say(self, host: str, process: str, thread: str, text: str) -> None:
-        """Lines of which it is told by their opening that they cannot matter stop here: most of a long log."""
+    def _say(self, thread: _Thread, text: str) -> None:
         if text[:7] == "Channel" or text[:4] == "Ring":
             if match := _LINK.match(text):
-                self._link(self._thread(host, process, thread), match)
+                self._link(thread, match)
             elif match := _RING.match(text):
-                self._ring(self._thread(host, process, thread), match)
+                self._ring(thread, match)
         elif match := _RANK.search(text):
-            self._rank(self._thread(host, process, thread), match, text)
+            self._rank(thread, match, text)
         else:
             for pattern, told in _TOLD:
                 if match := pattern.match(text):
-                    told(self._subject(self._thread(host, process, thread)), match)
+                    told(self._subject(thread), match)
                     return
 
     def _thread(self, host: str, process: str, thread: str) -> _Thread:

@@ -35,6 +35,7 @@ _DEVICE = re.compile(
     r"\[[0-9a-fx:.]{1,20}\] (.{1,80})",
     re.IGNORECASE,
 )
+_TITLES = re.compile(r"#.{0,200}\b(?:cpu)?time +algbw +busbw ")
 _SHAPE = re.compile(r"# nThreads? (\d{1,5}) nGpus (\d{1,5}) ")
 _PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|alltoallv?|broadcast|sendrecv|[a-z]{4,12})_perf\b")
 _FILE = re.compile(r"(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send_?recv)", re.IGNORECASE)
@@ -56,7 +57,7 @@ _VALUE = re.compile(r"-?[\d.]{1,30}(?:e[+-]?\d{1,3})?|[+-]?(?:nan|inf|n/a)", re.
 
 def recognises(head: Head) -> bool:
     text = head.text
-    return ("out-of-place" in text and "busbw" in text) or _SHAPE.search(text) is not None
+    return _TITLES.search(text) is not None or _SHAPE.search(text) is not None
 
 
 def recognises_report(head: Head) -> bool:
@@ -152,14 +153,14 @@ class Table:
 
     def _header(self, names: list[str]) -> None:
         starts = [place for place, name in enumerate(names) if name in _TIMES]
-        if not starts or "busbw" not in names[: starts[1] if len(starts) > 1 else None]:
+        columns = tuple(names[starts[0] : starts[1] if len(starts) > 1 else None]) if starts else ()
+        if "busbw" not in columns:
             return
-        end = starts[1] if len(starts) > 1 else len(names)
         self.runs = [run for run in self.runs if run.rows]
         self.runs.append(
             _Run(
                 program=self.program,
-                columns=tuple(names[starts[0] : end]),
+                columns=columns,
                 has_root="root" in names[: starts[0]],
                 milliseconds=names[0] == "bytes",
             )

@@ -1,6 +1,7 @@
 """The table of hand-made fault files and what a right reader says of each."""
 
 import csv
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +47,12 @@ def agrees(value: float | None, fact: str) -> bool:
     if fact.startswith(">="):
         return value >= float(fact[2:])
     return abs(value - float(fact)) <= 0.001
+
+
+def reads(value: float | str | None, fact: str) -> bool:
+    """The same for figures that a fact gives rounded, in words, or in two ways (``484.9|485.5``)."""
+    if "|" in fact:
+        return any(reads(value, one) for one in fact.split("|"))
+    if isinstance(value, float | int) and re.fullmatch(r"-?\d+\.\d+", fact):
+        return abs(value - float(fact)) <= 0.5 * 10.0 ** -len(fact.partition(".")[2])
+    return value == fact if isinstance(value, str) else agrees(value, fact)
