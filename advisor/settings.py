@@ -13,6 +13,8 @@ import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from profiling.formats.limits import Limits
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
@@ -136,9 +138,23 @@ UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", default=2 * 1024**3)
 UPLOAD_MAX_FILES = 64
 UPLOAD_MAX_SECONDS = 3600
 """What an upload may take; after that its file is taken for lost."""
-TRACE_MAX_UNPACKED_BYTES = env.int("TRACE_MAX_UNPACKED_BYTES", default=16 * 1024**3)
-TRACE_MAX_RATIO = env.int("TRACE_MAX_RATIO", default=200)
+_limits = Limits()
+TRACE_MAX_UNPACKED_BYTES = env.int("TRACE_MAX_UNPACKED_BYTES", default=_limits.bytes_out)
+TRACE_MAX_RATIO = env.int("TRACE_MAX_RATIO", default=_limits.ratio)
 TRACE_MAX_SECONDS = env.int("TRACE_MAX_SECONDS", default=600)
+TRACE_MAX_DEPTH = env.int("TRACE_MAX_DEPTH", default=_limits.depth)
+TRACE_MAX_EVENTS = env.int("TRACE_MAX_EVENTS", default=_limits.events)
+TRACE_MAX_EVENT_BYTES = env.int("TRACE_MAX_EVENT_BYTES", default=_limits.event_bytes)
+TRACE_MAX_METADATA_BYTES = env.int("TRACE_MAX_METADATA_BYTES", default=_limits.metadata_bytes)
+TRACE_MAX_BLANK_BYTES = env.int("TRACE_MAX_BLANK_BYTES", default=_limits.blank_bytes)
+TRACE_MAX_NAMES = env.int("TRACE_MAX_NAMES", default=_limits.names)
+TRACE_MAX_NAME_CHARACTERS = env.int("TRACE_MAX_NAME_CHARACTERS", default=_limits.name_characters)
+TRACE_MAX_DEVICES = env.int("TRACE_MAX_DEVICES", default=_limits.devices)
+TRACE_MAX_LINE_CHARACTERS = env.int("TRACE_MAX_LINE_CHARACTERS", default=_limits.line_characters)
+TRACE_MAX_ROWS = env.int("TRACE_MAX_ROWS", default=_limits.rows)
+TRACE_MAX_MEMBERS = env.int("TRACE_MAX_MEMBERS", default=_limits.members)
+TRACE_MAX_LAYERS = env.int("TRACE_MAX_LAYERS", default=_limits.layers)
+TRACE_MAX_WINDOW_BYTES = env.int("TRACE_MAX_WINDOW_BYTES", default=_limits.window_bytes)
 
 # Broker and cache ---------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from profiling import runs
 from profiling.analysis import FileReading, read_file
-from profiling.formats.limits import Limits
+from profiling.configured import limits
 from profiling.models import Run, RunStatus, StoredReading
 from profiling.notes import Note, Refusal, RefusalCode
 from profiling.reading import NamedFile, read_captures
@@ -25,15 +25,6 @@ class ReadContext:
     files: tuple[NamedFile, ...]
     found: list[FileReading] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-
-
-def limits() -> Limits:
-    """What one file may use up, from the settings."""
-    return Limits(
-        bytes_out=settings.TRACE_MAX_UNPACKED_BYTES,
-        ratio=settings.TRACE_MAX_RATIO,
-        seconds=settings.TRACE_MAX_SECONDS,
-    )
 
 
 def _read(context: ReadContext, claim: Claim) -> None:

@@ -18,8 +18,8 @@ from advisor.management.refusals import BadInput, bad_input_ends, read_workload
 from advisor.wording import worded
 from catalog.specs import PricingModel
 from profiling.analysis import analyse
+from profiling.configured import limits
 from profiling.label import bottleneck_of
-from profiling.parts import limits
 
 
 class Command(BaseCommand):

@@ -3,6 +3,7 @@
 import json
 import sys
 from argparse import ArgumentParser
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
@@ -10,8 +11,8 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand
 
 from profiling.analysis import analyse
+from profiling.configured import limits
 from profiling.document import analysis_document, bottleneck_document, no_bottleneck, refusal_document
-from profiling.formats.limits import Limits
 from profiling.formats.registry import unopenable
 from profiling.label import bottleneck_of
 from profiling.messages import sentence
@@ -31,7 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *, paths: list[Path], as_json: bool, seconds: float, **_: Any) -> None:
         try:
-            analysis = analyse(paths, Limits(seconds=seconds), clock=monotonic)
+            analysis = analyse(paths, replace(limits(), seconds=seconds), clock=monotonic)
         except Refusal as refusal:
             self._refuse(refusal, as_json=as_json)
         except OSError as error:
