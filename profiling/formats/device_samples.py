@@ -46,24 +46,40 @@ def figure(text: str) -> float | None:
 
 
 @dataclass(slots=True)
-class _Sums:
+class _Sum:
+    total: float = 0.0
+    count: int = 0
+    peak: float = 0.0
+
+    def add(self, value: float) -> None:
+        self.total += value
+        self.count += 1
+        if value > self.peak:
+            self.peak = value
+
+
+@dataclass(slots=True)
+class _Device:
     is_slice: bool
     device_name: str | None
-    totals: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    peaks: dict[str, float] = field(default_factory=dict)
+    sums: dict[str, _Sum] = field(default_factory=dict)
 
-    def add(self, name: str, value: float) -> None:
-        self.totals[name] = self.totals.get(name, 0.0) + value
-        self.counts[name] = self.counts.get(name, 0) + 1
-        self.peaks[name] = max(self.peaks.get(name, value), value)
+    @property
+    def samples(self) -> int:
+        return max((one.count for one in self.sums.values()), default=0)
 
     def figures(self) -> dict[str, float]:
         """Means by field of DeviceLoad; memory is the most that was in use."""
         return {
-            name: self.peaks[name] if name == "peak_memory_bytes" else self.totals[name] / self.counts[name]
-            for name in self.totals
+            name: one.peak if name == "peak_memory_bytes" else one.total / one.count for name, one in self.sums.items()
         }
+
+    def not_measured(self) -> bool:
+        """Whether all activity counters read 0 on a device that works: someone else held them (NVIDIA/DCGM#169)."""
+        figures = self.figures()
+        seen = [self.sums[name].peak for name in _ACTIVITY if name in self.sums]
+        busy = figures.get("utilisation", 0.0) > _BUSY_UTILISATION or figures.get("power_w", 0.0) > _BUSY_POWER_W
+        return bool(seen) and max(seen) == 0 and busy
 
 
 @dataclass(slots=True)
@@ -72,7 +88,7 @@ class DeviceSamples:
 
     limits: Limits
     failed: int = 0
-    _sums: dict[str, _Sums] = field(default_factory=dict)
+    _devices: dict[str, _Device] = field(default_factory=dict)
 
     def add(
         self,
@@ -83,11 +99,11 @@ class DeviceSamples:
         device_name: str | None = None,
     ) -> None:
         """One sample: figures by field of DeviceLoad, in its units. None, and what cannot be true, is left out."""
-        sums = self._sums.get(entity)
-        if sums is None:
-            if len(self._sums) >= self.limits.devices:
+        device = self._devices.get(entity)
+        if device is None:
+            if len(self._devices) >= self.limits.devices:
                 raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
-            sums = self._sums[entity] = _Sums(is_slice, device_name)
+            device = self._devices[entity] = _Device(is_slice, shown(device_name.strip()) if device_name else None)
         for name, value in values.items():
             if value is None:
                 continue
@@ -95,25 +111,26 @@ class DeviceSamples:
             if value < 0 or value > (_FRACTION_SLACK if most is None else most):
                 self.failed += 1
             else:
-                sums.add(name, min(value, 1.0) if most is None else value)
+                one = device.sums.get(name) or device.sums.setdefault(name, _Sum())
+                one.add(min(value, 1.0) if most is None else value)
 
     def evidence(self, kind: str) -> tuple[DeviceLoads, tuple[Note, ...]]:
-        """The means and what must be said of them. Raises Refusal where no device was seen; ``kind``: of file."""
-        if not self._sums:
+        """The means and what must be said of them. Raises Refusal where there is no figure; ``kind``: of file."""
+        if not any(device.sums for device in self._devices.values()):
             raise Refusal(RefusalCode.NO_ROWS, {"kind": kind})
         devices, unmeasured = [], []
-        for entity in sorted(self._sums, key=lambda entity: (self._sums[entity].is_slice, *_natural(entity))):
-            sums = self._sums[entity]
-            figures = sums.figures()
-            if _not_measured(figures, sums.peaks):
+        for entity in sorted(self._devices, key=lambda entity: (self._devices[entity].is_slice, *_natural(entity))):
+            device = self._devices[entity]
+            figures = device.figures()
+            if device.not_measured():
                 unmeasured.append(entity)
                 figures = {name: value for name, value in figures.items() if name not in _COUNTERS or value > 0}
             devices.append(
                 DeviceLoad(
                     entity=entity,
-                    samples=max(sums.counts.values(), default=0),
-                    is_slice=sums.is_slice,
-                    device_name=sums.device_name,
+                    samples=device.samples,
+                    is_slice=device.is_slice,
+                    device_name=device.device_name,
                     **figures,  # ty: ignore[invalid-argument-type]
                 )
             )
@@ -123,13 +140,6 @@ class DeviceSamples:
         if self.failed:
             notes.append(Note(NoteCode.SAMPLES_IMPOSSIBLE, {"count": self.failed}))
         return DeviceLoads(devices=tuple(devices)), tuple(notes)
-
-
-def _not_measured(figures: Mapping[str, float], peaks: Mapping[str, float]) -> bool:
-    """Whether all activity counters read 0 on a device that works: someone else held them (NVIDIA/DCGM#169)."""
-    seen = [peaks[name] for name in _ACTIVITY if name in peaks]
-    busy = figures.get("utilisation", 0.0) > _BUSY_UTILISATION or figures.get("power_w", 0.0) > _BUSY_POWER_W
-    return bool(seen) and max(seen) == 0 and busy
 
 
 def _natural(entity: str) -> tuple[str, int]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from profiling.formats.capture import Capture, Format
 from profiling.formats.device_samples import MIB, DeviceSamples, figure, reading_notes
 from profiling.formats.source import Head, Source
-from profiling.notes import shown
 
 KIND = "nvidia-smi output"
 
@@ -49,7 +48,7 @@ class _Gpu:
         if any(section.startswith(_SLICES) for section in sections):
             return
         if key == "product name":
-            self.name = shown(value.strip())
+            self.name = value
         known = _VALUES.get(f"{sections[-1]}/{key}") if sections else None
         number = figure(value)
         if known and number is not None:

@@ -60,7 +60,7 @@ def read(source: Source) -> Capture:
             devices.name(labels),
             {known.load: converted(known, figure(value))},
             is_slice=bool(labels.get("GPU_I_ID")),
-            device_name=shown(labels["modelName"]) if labels.get("modelName") else None,
+            device_name=labels.get("modelName"),
         )
     evidence, notes = samples.evidence(KIND)
     return Capture(format=Format.DCGM_PROMETHEUS, evidence=(evidence,), notes=(*reading_notes(source, rows), *notes))

@@ -9,7 +9,7 @@ import msgspec
 from profiling.formats.capture import Capture, Format
 from profiling.formats.device_samples import DeviceSamples, figure
 from profiling.formats.source import Head, Source
-from profiling.notes import Refusal, RefusalCode, shown
+from profiling.notes import Refusal, RefusalCode
 
 KIND = "rocm-smi output"
 
@@ -43,7 +43,7 @@ def read(source: Source) -> Capture:
         if match:
             folded = {key.strip().casefold(): value for key, value in card.items()}
             name = folded.get(_NAME)
-            samples.add(f"GPU{match[1]}", _values(folded), device_name=shown(name) if isinstance(name, str) else None)
+            samples.add(f"GPU{match[1]}", _values(folded), device_name=name if isinstance(name, str) else None)
     evidence, notes = samples.evidence(KIND)
     return Capture(format=Format.ROCM_SMI, evidence=(evidence,), notes=(*source.notes, *notes))
 
