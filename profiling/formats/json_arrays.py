@@ -17,6 +17,8 @@ from profiling.formats.top_level import end_of_document
 from profiling.notes import Refusal, RefusalCode
 
 _BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
+_CUT = re.compile("truncated|invalid number")
+"""What the decoder says of text that ends too early."""
 _NEAR_THEN_FAR = (0, 1, 2, 3, 6, 12, 24, 48, 96, 192)
 _LOOK_BACK = 1 << 16
 _LONGEST_KEY = 256
@@ -70,8 +72,7 @@ class ArrayStream:
             if ended:
                 return
             if not more and not objects:
-                self.complete = False
-                self._buffer = b""
+                self._end_early(decode)
                 return
             more = more and self._more()
 
@@ -86,7 +87,7 @@ class ArrayStream:
                 if behind is not None:
                     self._buffer = self._buffer[behind - 1 :]
                     return decode(text[:behind]), True
-                if "truncated" in str(error):
+                if "truncated" in str(error) or (end is None and not isinstance(error, RecursionError)):
                     continue
                 raise self._fault(error) from None
             self._buffer = b"" if end is None else self._buffer[end:].lstrip(b"," + _SPACE)
@@ -94,6 +95,16 @@ class ArrayStream:
         if len(self._buffer) > self.limits.event_bytes:
             raise Refusal(RefusalCode.EVENT_TOO_LONG, {"limit": self.limits.event_bytes})
         return [], False
+
+    def _end_early(self, decode: Decode) -> None:
+        """The document ends within an array. What is left of it must be right as far as it goes."""
+        try:
+            decode(b"[" + self._buffer)
+        except _FAILURE as error:
+            if not _CUT.search(str(error)):
+                raise self._fault(error) from None
+        self.complete = False
+        self._buffer = b""
 
     def _borders(self) -> list[int]:
         """Where an object probably ends and another begins: the last places, and some far before them."""
