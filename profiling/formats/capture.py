@@ -30,6 +30,7 @@ class Format(StrEnum):
     SMI_TOPOLOGY = "nvidia-smi-topo"
     SMI_NVLINK = "nvidia-smi-nvlink"
     SMI_REPORT = "nvidia-smi-q"
+    SMI_TABLE = "nvidia-smi"
     ROCM_SMI = "rocm-smi-json"
     NCCL_LOG = "nccl-log"
     NCCL_TESTS = "nccl-tests"

@@ -68,7 +68,7 @@ class _Devices:
 
 def recognises(head: Head) -> bool:
     """Titles of a query, or its values without titles."""
-    return header_in(head.lines, _is_header) or _without_titles(head)
+    return header_in(head.lines, _is_header) or _one_column(head) or _without_titles(head)
 
 
 def read(source: Source) -> Capture:
@@ -76,7 +76,9 @@ def read(source: Source) -> Capture:
     samples = DeviceSamples(source.limits)
     devices = _Devices()
     rows = 0
-    for table in tables(source.lines(), _is_header, source.limits, most=source.limits.events):
+    end = "," if _one_column(source.head()) else ""
+    lines = (line + end for line in source.lines())
+    for table in tables(lines, _is_header, source.limits, most=source.limits.events):
         titles = [_folded(title[:_LONGEST_TITLE]) for title in table.titles]
         columns = [_Column.of(title, place) for place, title in enumerate(table.titles) if titles[place] in _MEASURES]
         name = next((titles.index(one) for one in _NAMES if one in titles), None)
@@ -108,6 +110,11 @@ def _values(columns: Sequence[_Column], cells: Sequence[str]) -> dict[str, float
         if values.get(column.name) is None:
             values[column.name] = column.value(cells[column.place])
     return values
+
+
+def _one_column(head: Head) -> bool:
+    """Whether the query asked for one figure alone, so that nothing parts columns."""
+    return not header_in(head.lines, _is_header) and any(_is_header([line.strip()]) for line in head.lines)
 
 
 def _without_titles(head: Head) -> bool:

@@ -155,6 +155,11 @@ def test_devices_by_serial_number_are_numbered_and_it_is_not_kept(tmp_path: Path
     assert "aaaa" not in repr(capture)
 
 
+def test_a_query_for_one_figure(tmp_path: Path) -> None:
+    load = _devices(_capture(tmp_path, "utilization.gpu [%]\n10 %\n[N/A]\n50 %\n"))["GPU0"]
+    assert (load.utilisation, load.samples) == (pytest.approx(0.3), 2)
+
+
 def test_values_without_titles_are_refused_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as caught:
         _capture(tmp_path, "2026/01/01 00:00:00.000, NVIDIA A100, 80 %, 40 %, 1000 MiB\n")
@@ -248,6 +253,34 @@ def test_slices_in_a_report_do_not_count_for_the_card(tmp_path: Path) -> None:
     slice_ = "<mig_device>\n<fb_memory_usage>\n<used>999 MiB</used>\n</fb_memory_usage>\n</mig_device>"
     load = _devices(_capture(tmp_path, XML.replace("None", slice_)))["GPU0"]
     assert load.peak_memory_bytes == 50 * MIB
+
+
+TABLE = """Mon Jan  5 10:00:0{second} 2026
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 550.54.14              Driver Version: 550.54.14      CUDA Version: 12.4     |
+|-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|=========================================+========================+======================|
+|   0  NVIDIA H100 80GB HBM3          On  |   00000000:04:00.0 Off |                    0 |
+| N/A   33C    P0            369W /  700W |     {second}01MiB /  81559MiB |      {second}0%      Default |
++-----------------------------------------+------------------------+----------------------+
+|   1  NVIDIA H100 80GB HBM3          Off |   00000000:05:00.0 Off |                  N/A |
+| 30%   33C    P0            N/A  /  N/A  |       1MiB /  81559MiB |     N/A      Default |
++-----------------------------------------------------------------------------------------+
+|    0   N/A  N/A      1234      C   python secret.py                               500MiB |
+"""
+
+
+def test_tables_for_people_in_a_loop(tmp_path: Path) -> None:
+    capture = _capture(tmp_path, TABLE.replace("{second}", "4") + TABLE.replace("{second}", "6"))
+    assert capture.format == Format.SMI_TABLE
+    devices = _devices(capture)
+    assert (devices["GPU0"].utilisation, devices["GPU0"].power_w) == (pytest.approx(0.5), 369)
+    assert (devices["GPU0"].peak_memory_bytes, devices["GPU0"].samples) == (601 * MIB, 2)
+    assert devices["GPU0"].device_name == "NVIDIA H100 80GB HBM3"
+    assert (devices["GPU1"].utilisation, devices["GPU1"].power_w) == (None, None)
+    assert "secret" not in repr(capture)
 
 
 def test_rocm_smi(tmp_path: Path) -> None:
