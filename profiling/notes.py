@@ -82,6 +82,7 @@ class NoteCode(StrEnum):
     STEPS_FROM_RANGES = "steps_from_ranges"
     EVENTS_CAPPED = "events_capped"
     COMMAND_BUFFERS = "command_buffers"
+    COMMAND_BUFFERS_WHOLE = "command_buffers_whole"
 
 
 class BottleneckCode(StrEnum):
@@ -217,6 +218,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.COUNTERS_NOT_MEASURED: Outcome.WARN,
     NoteCode.SAMPLES_IMPOSSIBLE: Outcome.WARN,
     NoteCode.EVENTS_CAPPED: Outcome.WARN,
+    NoteCode.COMMAND_BUFFERS_WHOLE: Outcome.PARTIAL,
     NoteCode.IMPOSSIBLE_BANDWIDTHS: Outcome.WARN,
     NoteCode.WRONG_RESULTS: Outcome.WARN,
     NoteCode.CALL_TIMES_ONLY: Outcome.PARTIAL,

@@ -24,6 +24,8 @@ def nanoseconds(values: Sequence[Any], exact: Callable[[], Sequence[Any]]) -> ND
         micro = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return _one_by_one(values if _all_exact(values) else exact())
+    if micro.ndim != 1:
+        return _one_by_one(values)
     if micro.size == 0:
         return micro.astype(np.int64)
     largest = np.abs(micro).max()

@@ -77,6 +77,13 @@ def warning_notes(texts: Sequence[str]) -> list[Note]:
     return notes
 
 
+def graph_notes(launches: int, whole: int) -> list[Note]:
+    """What command buffers (CUDA graphs) hide; ``whole``: rows of the device that stand for one each."""
+    if whole:
+        return [Note(NoteCode.COMMAND_BUFFERS_WHOLE, {"count": whole})]
+    return [Note(NoteCode.COMMAND_BUFFERS, {"count": launches})] if launches else []
+
+
 def drops_events(texts: Sequence[str]) -> bool:
     return any("drop" in text.lower() for text in texts)
 

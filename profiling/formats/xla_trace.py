@@ -26,7 +26,7 @@ from profiling.formats.trace_events import Batch, Event
 from profiling.formats.xla_steps import MarkedStep, step_spans
 from profiling.intervals import NOTHING, Intervals, join, union
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
-from profiling.timeline import HostSide
+from profiling.timeline import HostSide, WorkKind
 
 _PLANE_NAME = re.compile(rb'"name"\s*:\s*"[^"/\\]{0,64}/(?:host:CPU|host:metadata|device:[A-Z]{3,16}:[0-9])')
 _XLA_ARGUMENT = re.compile(rb'"(?:hlo_op|hlo_module)"\s*:\s*"')
@@ -291,8 +291,7 @@ def _refuse_without_gpu_work(seen: _Seen, stream: EventStream, source: Source) -
 
 def _capture(seen: _Seen, stream: EventStream, source: Source) -> Capture:
     notes = [*source.notes, *_reading_notes(seen, stream, source)]
-    if seen.graph_launches:
-        notes.append(Note(NoteCode.COMMAND_BUFFERS, {"count": seen.graph_launches}))
+    notes += xla.graph_notes(seen.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
     has_calls = seen.calls.ids.size > 0
     launched = seen.calls.starts_of(seen.device.column("correlation")) if has_calls else None
     around = Around(

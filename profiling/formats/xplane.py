@@ -32,7 +32,7 @@ from profiling.formats.xspace import (
 )
 from profiling.intervals import NOTHING, Intervals, join, union
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
-from profiling.timeline import UNKNOWN, HostSide
+from profiling.timeline import UNKNOWN, HostSide, WorkKind
 
 _FIRST_PLANE = re.compile(
     rb"\A\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12[\x01-\x7f]"
@@ -227,8 +227,7 @@ def _capture(seen: Profile, source: Source) -> Capture:
     if seen.cut:
         notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": seen.device.rows}))
     notes += xla.warning_notes(seen.warnings)
-    if seen.graph_launches:
-        notes.append(Note(NoteCode.COMMAND_BUFFERS, {"count": seen.graph_launches}))
+    notes += xla.graph_notes(seen.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
     start = seen.device.column("start")
     has_calls = seen.calls.ids.size > 0
     launched = seen.calls.starts_of(seen.device.column("correlation")) if has_calls else None
