@@ -128,7 +128,7 @@ def _convincing(candidate: _Candidate, window_ns: int, *, says_step: bool) -> bo
     if candidate.start.size < LEAST:
         return False
     length = candidate.end - candidate.start
-    later = length[1:]
+    later = length[1:].astype(np.float64)
     median = np.median(later)
     alike = (later * 2 >= median) & (later <= median * 2)
     reach = int(candidate.end[-1] - candidate.start[0])

@@ -13,6 +13,8 @@ from profiling.workload import KernelClass
 BEYOND_FLOPS_PER_S = 20e15
 """No accelerator does as much, whatever the number format (dense): the work belongs to other kernels."""
 BEYOND_BYTES_PER_S = 20e12
+_BEYOND_A_KERNEL = 1e24
+"""FLOPs or bytes that no kernel has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ def _known(column: NDArray[np.float64] | None, work: DeviceWork) -> NDArray[np.f
     if column is None:
         return np.full(work.row.shape, np.nan)
     amount = column[work.row]
-    return np.where(np.isfinite(amount) & (amount >= 0), amount, np.nan)
+    return np.where((amount >= 0) & (amount < _BEYOND_A_KERNEL), amount, np.nan)
 
 
 def _rate(

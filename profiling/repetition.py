@@ -65,7 +65,7 @@ def repeated_steps(timeline: Timeline) -> NDArray[np.int64]:
             borders = kernels.start[places]
             if _ends_complete(kernels, places):
                 borders = np.append(borders, (kernels.start + kernels.duration).max())
-            if borders.size > LEAST:
+            if borders.size > LEAST and np.diff(borders).min() > 0:
                 return borders
     return nothing
 

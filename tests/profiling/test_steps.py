@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from profiling.breakdown import Window, whole_window
 from profiling.steps import Steps, find_steps
-from profiling.timeline import StepSource, StepSpan, Timeline
+from profiling.timeline import StepSource, StepSpan, Timeline, WorkKind
 from tests.profiling.timelines import Row, timeline
 
 
@@ -162,6 +162,18 @@ def test_without_repetition_the_whole_capture_is_one_step(names: list[str]) -> N
     assert find_steps(line) == Steps(
         typical=whole_window(line), region=whole_window(line), observed=None, steady=None, source=None
     )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([Row(name, 5, 0) for name in "abcd" * 5], id="all at one moment"),
+        pytest.param([Row(name, 0, 0) for name in "ab" * 9] + [Row("c", 0, 50)], id="without length"),
+        pytest.param([Row("copy", at, 5, kind=WorkKind.COPY) for at in range(0, 90, 9)], id="copies alone"),
+    ],
+)
+def test_work_without_kernels_that_last_has_no_steps(rows: list[Row]) -> None:
+    assert find_steps(timeline(rows)).source is None
 
 
 def test_markers_win_over_repetition() -> None:
