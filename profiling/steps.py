@@ -35,7 +35,8 @@ class Steps:
     ``source``: what the steps were told from, None where nothing tells: then the whole capture is taken as one step.
     ``observed`` counts marked steps and ``repeated`` those found in capture without markers; each is None in the other
     case. ``steady``: marked steps without the slow ones at the start. ``set_aside`` counts these, and ``first_ratio``
-    is how many times longer the first of them is than the steady ones. ``spread``: None with fewer than two steps.
+    is how many times longer the first of them is than the steady ones: by the markers, which users see, unless only
+    the device shows it. ``spread``: None with fewer than two steps.
     """
 
     typical: Window
@@ -52,7 +53,8 @@ class Steps:
 def find_steps(timeline: Timeline) -> Steps:
     """Steps of a rank. A step's window opens with the first work launched in it and closes where the next one opens."""
     whole = whole_window(timeline)
-    marked = _device_windows(timeline, _distinct(timeline.steps), whole)
+    spans = _distinct(timeline.steps)
+    marked = _device_windows(timeline, spans, whole)
     windows = marked or [Window(low, high) for low, high in pairwise(repeated_steps(timeline).tolist())]
     if not windows:
         return Steps(typical=whole, region=whole, observed=None, steady=None)
@@ -65,7 +67,7 @@ def find_steps(timeline: Timeline) -> Steps:
         region=whole if marked and not slow else Window(steady[0].low_ns, whole.high_ns),
         observed=len(windows) if marked else None,
         steady=len(steady) if marked else None,
-        first_ratio=float(lengths[0] / np.median(lengths_of_steady)) if slow else None,
+        first_ratio=_first_ratio(lengths, [span.duration_ns for span in spans], slow),
         set_aside=slow,
         source=timeline.steps_from if marked else StepSource.REPETITION,
         repeated=None if marked else len(windows),
@@ -78,6 +80,14 @@ def _slow_at_start(lengths: NDArray[np.int64]) -> int:
     half = lengths.size // 2
     usual = lengths[:half] <= _OUTLIER * np.median(lengths[half:])
     return int(usual.argmax()) if usual.any() else half
+
+
+def _first_ratio(lengths: NDArray[np.int64], marked_lengths: list[int], slow: int) -> float | None:
+    if not slow:
+        return None
+    seen = np.array(marked_lengths if len(marked_lengths) == lengths.size else lengths, dtype=np.int64)
+    ratio, device_ratio = (float(one[0] / max(1.0, np.median(one[slow:]))) for one in (seen, lengths))
+    return ratio if ratio > _OUTLIER else device_ratio
 
 
 def _spread(lengths: NDArray[np.int64]) -> Spread | None:

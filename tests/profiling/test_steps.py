@@ -54,6 +54,17 @@ def test_slow_steps_at_the_start_are_set_aside(lengths: list[int], set_aside: in
     assert steps.region.low_ns == sum(lengths[:set_aside]) + 1
 
 
+def test_the_first_step_is_compared_by_its_markers_where_they_show_it() -> None:
+    rows = [Row("k", 30, 900, 5), *(Row("k", at, 50, at) for at in (1000, 1100, 1200))]
+    borders = pairwise((0, 1000, 1100, 1200, 1300))
+    spans = [StepSpan(number=n, start_ns=low, end_ns=high) for n, (low, high) in enumerate(borders)]
+    assert find_steps(timeline(rows, steps=tuple(spans))).first_ratio == 10.0
+    ahead = [StepSpan(number=n, start_ns=n * 10, end_ns=n * 10 + 10) for n in range(4)]
+    costs = [(10, 900), (910, 100), (1010, 100), (1110, 100)]
+    rows = [Row("k", at, cost, n * 10) for n, (at, cost) in enumerate(costs)]
+    assert find_steps(timeline(rows, steps=tuple(ahead))).first_ratio == 9.0
+
+
 def test_half_of_the_steps_are_kept_however_slow_the_others() -> None:
     steps = find_steps(marked([800, 700, 600, 100, 100, 100]))
     assert (steps.set_aside, steps.steady) == (3, 3)
