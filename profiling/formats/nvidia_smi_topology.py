@@ -19,7 +19,8 @@ from profiling.notes import Note, NoteCode, Refusal, RefusalCode
 
 KIND = "nvidia-smi topology matrix"
 
-_TERMINAL = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]", re.ASCII)
+_TERMINAL = re.compile(r"(?:\x1b|\^\[)?\[[0-9;]{0,20}m|\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b\([A-Z0-9]", re.ASCII)
+"""Codes of terminals; pasting often takes the escape character away, or spells it out."""
 _TITLES = ("CPU Affinity", "NUMA Affinity", "GPU NUMA ID")
 _NUMA = "NUMA Affinity"
 _GPU = re.compile(r"GPU\d{1,4}", re.ASCII)

@@ -48,6 +48,11 @@ READERS: tuple[Reader, ...] = (
     Reader(Format.DEEPSPEED_COMMS, deepspeed_comms.recognises, deepspeed_comms.read),
     Reader(Format.NCCL_TESTS, nccl_tests.recognises, nccl_tests.read),
     Reader(Format.XPLANE, xplane.recognises, xplane.read),
+    Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
+    Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read),
+    Reader(Format.NSYS_SQLITE, sqlite_reader.recognises, sqlite_reader.read),
+    Reader(Format.NCU, ncu_csv.recognises, ncu_csv.read),
+    Reader(Format.NSYS_STATS, nsys_stats.recognises, nsys_stats.read),
     Reader(Format.DCGM_DMON, dcgm_dmon.recognises, dcgm_dmon.read),
     Reader(Format.DCGM_PROMETHEUS, prometheus.recognises, prometheus.read),
     Reader(Format.SMI_DMON, nvidia_smi_dmon.recognises, nvidia_smi_dmon.read),
@@ -57,14 +62,10 @@ READERS: tuple[Reader, ...] = (
     Reader(Format.SMI_REPORT, nvidia_smi_report.recognises, nvidia_smi_report.read),
     Reader(Format.SMI_TABLE, nvidia_smi_table.recognises, nvidia_smi_table.read),
     Reader(Format.ROCM_SMI, rocm_smi.recognises, rocm_smi.read),
-    Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
-    Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read),
-    Reader(Format.NSYS_SQLITE, sqlite_reader.recognises, sqlite_reader.read),
-    Reader(Format.NCU, ncu_csv.recognises, ncu_csv.read),
-    Reader(Format.NSYS_STATS, nsys_stats.recognises, nsys_stats.read),
     Reader(Format.KINETO, kineto_reader.recognises, kineto_reader.read),
 )
-"""In order of certainty: the first that recognises a file reads it."""
+"""In order of certainty: the first that recognises a file reads it. What tells of a job comes before what tells of the
+machine, since logs of jobs often open with the state of theirs."""
 
 
 def read(

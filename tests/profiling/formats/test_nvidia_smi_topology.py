@@ -91,8 +91,9 @@ def test_tabs_affinities_and_adapters(tmp_path: Path) -> None:
     assert topology.nics == ("NIC0",)
 
 
-def test_terminal_codes_and_blank_lines(tmp_path: Path) -> None:
-    text = "\x1b[4m" + MATRIX.replace("ID\n", "ID\x1b[0m\n").replace("\n", "\n \n")
+@pytest.mark.parametrize("escape", ["\x1b", "^[", ""], ids=["as printed", "spelled out", "lost"])
+def test_terminal_codes_and_blank_lines(tmp_path: Path, escape: str) -> None:
+    text = f"{escape}[4m" + MATRIX.replace("ID\n", f"ID{escape}[0m\n").replace("\n", "\n \n")
     assert _only(tmp_path, text).links["GPU0-GPU1"] == "NV4"
 
 
