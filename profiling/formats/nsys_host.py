@@ -41,16 +41,17 @@ class Calls:
     waits: "Spans" = field(default_factory=lambda: Spans())
 
     def read(self) -> None:
-        linked = np.unique(self.work.columns.column("correlation"))
+        linked = np.sort(self.work.columns.column("correlation"))
         for batch in self.work.export.batches(CALLS, ("start", "end", "globalTid", "correlationId", "nameId", "name")):
             start, end = times(batch[0]), times(batch[1])
             process = self.work.numbers_of(processes(batch[2]))
             call = self.work.calls_of(process, correlations(batch[3]))
-            launching = np.isin(call, linked) & (start != NONE)
+            launching = _are_among(call, linked) & (start != NONE)
             self.launched.add(start[launching], call[launching])
             names = _call_names(self.work.export, batch[4], batch[5])
             self._count(process, names)
-            waiting = np.array([bool(_WAIT.search(name)) for name in names], dtype=bool)
+            wait = {name: _WAIT.search(name) is not None for name in set(names)}
+            waiting = np.array([wait[name] for name in names], dtype=bool)
             chosen = waiting & (process >= 0) & (start != NONE) & (end > start)
             self.waits.add(process[chosen], start[chosen], end[chosen])
 
@@ -103,6 +104,8 @@ class Marks:
     work: DeviceWork
     names: dict[str, int] = field(default_factory=dict)
     spans: Spans = field(default_factory=Spans)
+    _inputs: list[int] = field(default_factory=list)
+    _backwards: list[int] = field(default_factory=list)
 
     def read(self) -> None:
         most = self.work.export.database.source.limits.rows
@@ -121,9 +124,14 @@ class Marks:
 
     def _number(self, text: str, most: int) -> int:
         """The number of a name; -1 for what has none, and for names beyond any use."""
-        if not text or (text not in self.names and len(self.names) >= most):
-            return -1
-        return self.names.setdefault(text, len(self.names))
+        known = self.names.get(text)
+        if known is None and text and len(self.names) < most:
+            known = self.names[text] = len(self.names)
+            if _INPUT.search(text):
+                self._inputs.append(known)
+            if _BACKWARD.search(text):
+                self._backwards.append(known)
+        return -1 if known is None else known
 
     def ranges(self, members: Sequence[int]) -> Iterator[tuple[str, int, int]]:
         """Name, start and end of each range of some processes."""
@@ -133,13 +141,10 @@ class Marks:
 
     def input(self, members: Sequence[int]) -> Intervals:
         """When the processes loaded input data, by the names of their ranges."""
-        return self.spans.covered(members, self._matching(_INPUT))
+        return self.spans.covered(members, self._inputs)
 
     def has_backward(self, members: Sequence[int]) -> bool:
-        return bool(self.spans.of(members, self._matching(_BACKWARD))[0].size)
-
-    def _matching(self, pattern: re.Pattern[str]) -> list[int]:
-        return [number for text, number in self.names.items() if pattern.search(text)]
+        return bool(self.spans.of(members, self._backwards)[0].size)
 
 
 def host_side(calls: Calls, marks: Marks, members: Sequence[int]) -> HostSide:
@@ -153,6 +158,11 @@ def host_side(calls: Calls, marks: Marks, members: Sequence[int]) -> HostSide:
         waits=calls.waits.covered(members),
         input=marks.input(members),
     )
+
+
+def _are_among(values: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the values are in a sorted column that is not empty."""
+    return ordered[np.minimum(np.searchsorted(ordered, values), ordered.size - 1)] == values
 
 
 def _call_names(export: Export, ids: Sequence[Any], named: Sequence[Any]) -> list[str]:
