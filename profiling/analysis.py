@@ -9,13 +9,15 @@ from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow, collective_rows
 from profiling.evidence import Evidence
 from profiling.features import Features, features
-from profiling.formats.capture import Capture
+from profiling.formats.capture import Capture, Format
 from profiling.formats.limits import Limits
 from profiling.notes import Note, NoteCode, Outcome, outcome_of
 from profiling.rank import RankReading, read_rank
 from profiling.reading import NamedFile, read_captures
 from profiling.waiting import Waiting, align
 from profiling.workload import MeasuredStep, Mode, Workload
+
+_MARK_STEPS = {Format.KINETO, Format.CHROME_TRACE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,7 @@ def join_files(
         [
             *notes,
             *(note for file in files for note in file.notes),
-            *_job_notes(ranks, waiting),
+            *_job_notes(ranks, waiting, marks=any(file.format in _MARK_STEPS and file.ranks for file in files)),
             *_workload_notes(ranks, batch_per_step),
         ]
     )
@@ -169,8 +171,8 @@ def _workload_notes(ranks: Sequence[RankReading], batch_per_step: float | None) 
     return notes
 
 
-def _job_notes(ranks: Sequence[RankReading], waiting: Waiting | None) -> list[Note]:
-    notes = [*_step_notes(ranks), *_rank_notes(ranks)]
+def _job_notes(ranks: Sequence[RankReading], waiting: Waiting | None, *, marks: bool) -> list[Note]:
+    notes = [*_step_notes(ranks, marks), *_rank_notes(ranks)]
     if not any(rank.calls.kind.size for rank in ranks):
         return notes
     if len(ranks) == 1:
@@ -187,17 +189,20 @@ def _job_notes(ranks: Sequence[RankReading], waiting: Waiting | None) -> list[No
     return notes
 
 
-def _step_notes(ranks: Sequence[RankReading]) -> list[Note]:
-    notes = []
+def _step_notes(ranks: Sequence[RankReading], marks: bool) -> list[Note]:
+    """``marks``: the profiler marks steps by itself where its schedule is used, so that their lack is a warning."""
+    notes: list[Note] = []
     steps = [rank.steps for rank in ranks]
     if any(one.observed is None for one in steps):
         notes.append(Note(NoteCode.NO_STEP_MARKERS))
-        repeated = ranks[0].repeats if len(ranks) == 1 else None
-        if repeated is not None:
-            notes.append(Note(NoteCode.UNMARKED_REPETITION, {"count": repeated}))
-    ratio = max((one.first_ratio for one in steps if one.first_ratio is not None), default=None)
-    if ratio is not None:
-        notes.append(Note(NoteCode.FIRST_STEP_EXCLUDED, {"ratio": round(ratio, 1)}))
+    repeated = {one.repeated for one in steps}
+    if len(repeated) == 1 and None not in repeated:
+        code = NoteCode.UNMARKED_REPETITION if marks else NoteCode.STEPS_FROM_REPETITION
+        notes.append(Note(code, {"count": steps[0].repeated or 0}))
+    worst = max(steps, key=lambda one: one.first_ratio or 0.0, default=None)
+    if worst is not None and worst.first_ratio is not None:
+        code = NoteCode.FIRST_STEP_EXCLUDED if worst.set_aside == 1 else NoteCode.FIRST_STEPS_EXCLUDED
+        notes.append(Note(code, {"ratio": round(worst.first_ratio, 1), "count": worst.set_aside}))
     return notes
 
 

@@ -6,9 +6,11 @@ from profiling.analysis import Analysis
 from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow
 from profiling.evidence_document import evidence_document
+from profiling.idle import IdleCauses
 from profiling.messages import sentence
 from profiling.notes import Note, Outcome, Refusal
 from profiling.rank import DeviceReading, RankReading
+from profiling.rates import ClassRate
 
 
 def analysis_document(analysis: Analysis) -> dict[str, Any]:
@@ -81,10 +83,50 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "host_ops": rank.operators,
         "launches": rank.launches,
         "first_gpu_event_unix_us": _us(rank.first_unix_ns),
-        "steps": rank.steps.observed,
-        "steady_steps": rank.steps.steady,
-        "step_time_us": _us(rank.step_parts.window_ns if rank.steps.observed is not None else None),
-        "gpu_busy_us_per_step": _us(rank.step_parts.gpu_busy_ns if rank.steps.observed is not None else None),
+        "idle_by_cause": _idle(device.idle),
+        "rates": [_rate(one) for one in device.rates],
+        **_steps(rank),
+    }
+
+
+def _idle(causes: IdleCauses) -> dict[str, float | None]:
+    """The known causes and the unknown rest add up to the idle time."""
+    return {
+        "launch_bound_us": _us(causes.launch_bound_ns),
+        "synchronisation_us": _us(causes.synchronisation_ns),
+        "input_us": _us(causes.input_ns),
+        "unknown_us": _us(causes.unknown_ns),
+    }
+
+
+def _rate(one: ClassRate) -> dict[str, Any]:
+    return {
+        "kernel_class": str(one.kernel_class),
+        "busy_us": one.busy_s * 1e6,
+        "flops": one.flops,
+        "bytes": one.moved_bytes,
+        "flops_per_s": one.flops_per_s,
+        "bytes_per_s": one.bytes_per_s,
+        "covered": one.covered,
+    }
+
+
+def _steps(rank: RankReading) -> dict[str, Any]:
+    """``steps`` counts marked ones; without markers the step is one of those that repeat, or unknown."""
+    steps = rank.steps
+    known = steps.source is not None
+    spread = steps.spread
+    return {
+        "steps": steps.observed,
+        "steps_repeated": steps.repeated,
+        "steps_from": None if steps.source is None else str(steps.source),
+        "steady_steps": steps.steady,
+        "step_time_us": _us(rank.step_parts.window_ns if known else None),
+        "gpu_busy_us_per_step": _us(rank.step_parts.gpu_busy_ns if known else None),
+        "step_p10_us": _us(None if spread is None else spread.p10_ns),
+        "step_p90_us": _us(None if spread is None else spread.p90_ns),
+        "step_variation": None if spread is None else spread.variation,
+        "slowest_step_ratio": None if spread is None else spread.slowest_ratio,
     }
 
 

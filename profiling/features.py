@@ -8,16 +8,13 @@ gives the same shares: each part over the step's length.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
-from profiling.intervals import gaps, union
+from profiling.breakdown import Breakdown, Window, breakdown, device_work
+from profiling.idle import IdleCauses, idle_by_cause
 from profiling.kernels import Family
-from profiling.timeline import UNKNOWN, Timeline
+from profiling.timeline import Timeline
 from profiling.workload import KernelClass
 
 SHORT_KERNEL_NS = 10_000
-_LINKED_ENOUGH = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,27 +110,19 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def device_share(timeline: Timeline, device: int, window: Window, parts: Breakdown | None = None) -> DeviceShare:
-    """The share of one device; ``parts``: its breakdown over the window, where it was made already."""
+def device_share(
+    timeline: Timeline, device: int, window: Window, known: tuple[Breakdown, IdleCauses] | None = None
+) -> DeviceShare:
+    """The share of one device; ``known``: its breakdown and idle causes over the window, where these are there."""
     work = device_work(timeline, device, window)
     duration = work.end - work.start
     kernels = work.is_compute
+    parts, idle = known or (breakdown(timeline, device, window), idle_by_cause(timeline, device, window))
     return DeviceShare(
-        parts=parts or breakdown(timeline, device, window),
-        host_gap_ns=_host_gap_ns(timeline, work),
+        parts=parts,
+        host_gap_ns=idle.host_ns,
         kernels=int(kernels.sum()),
         short_kernels=int((kernels & (duration < SHORT_KERNEL_NS)).sum()),
         kernel_ns=int(duration[kernels].sum()),
         unclassified_ns=int(duration[kernels & (work.family == Family.UNKNOWN)].sum()),
     )
-
-
-def _host_gap_ns(timeline: Timeline, work: DeviceWork) -> int | None:
-    """Length of the gaps whose next work was launched only after the device had run dry."""
-    launched = timeline.launched_ns[work.row]
-    if not timeline.clocks_agree or launched.size == 0 or (launched != UNKNOWN).mean() < _LINKED_ENOUGH:
-        return None
-    idle = gaps(union(work.start, work.end))
-    following = np.searchsorted(work.start, idle.end)
-    late = launched[following] >= idle.start
-    return int((idle.end - idle.start)[late & (launched[following] != UNKNOWN)].sum())

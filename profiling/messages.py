@@ -49,7 +49,11 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.UNMARKED_REPETITION: _(
         "No step markers, but the same kernels repeat %(count)s times: the window seems to hold %(count)s steps."
     ),
+    NoteCode.STEPS_FROM_REPETITION: _("The same kernels repeat %(count)s times: each repetition is taken as one step."),
     NoteCode.FIRST_STEP_EXCLUDED: _("First step excluded as an outlier (%(ratio)sx the others)."),
+    NoteCode.FIRST_STEPS_EXCLUDED: _(
+        "The first %(count)s steps are excluded as outliers (the first: %(ratio)sx the others)."
+    ),
     NoteCode.COMMUNICATION_UNVERIFIED: _(
         "One rank cannot tell waiting from transfer: upload all ranks to verify what communication costs."
     ),
@@ -87,6 +91,9 @@ NOTES: Mapping[NoteCode, Promise] = {
     ),
     NoteCode.NO_PEER_ACCESS: _(
         "No peer access on %(pairs)s (%(count)s pair(s) of ranks in one node): NCCL copies through host memory (SHM)."
+    ),
+    NoteCode.TOO_FEW_VALUES: _(
+        "%(count)s row(s) have fewer values than the header has titles; the last ones were matched to the last titles."
     ),
     NoteCode.COPIES_ONLY: _(
         "Only copies were traced: what kernels did is unknown. Add the kernel trace of the same run."
@@ -130,9 +137,7 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
     RefusalCode.EXPORT_NEEDED: _(
         "A %(kind)s file is a binary report that only its own tool reads. Export it with “%(command)s”."
     ),
-    RefusalCode.NESTED_COMPRESSION: _(
-        "Compression and archives are nested deeper than the limit of %(limit)s layers."
-    ),
+    RefusalCode.NESTED_COMPRESSION: _("Compression and archives are nested deeper than the limit of %(limit)s layers."),
     RefusalCode.DECOMPRESSION_RATIO: _(
         "Decompression stopped at %(seen)s:1 after %(bytes)s bytes; the limit is %(limit)s:1."
     ),

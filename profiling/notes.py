@@ -54,7 +54,9 @@ class NoteCode(StrEnum):
     ARCHIVE_DAMAGED = "archive_damaged"
     NO_STEP_MARKERS = "no_step_markers"
     UNMARKED_REPETITION = "unmarked_repetition"
+    STEPS_FROM_REPETITION = "steps_from_repetition"
     FIRST_STEP_EXCLUDED = "first_step_excluded"
+    FIRST_STEPS_EXCLUDED = "first_steps_excluded"
     COMMUNICATION_UNVERIFIED = "communication_unverified"
     COLLECTIVES_NOT_ALIGNED = "collectives_not_aligned"
     WAITING_FOR_STRAGGLERS = "waiting_for_stragglers"
@@ -77,6 +79,7 @@ class NoteCode(StrEnum):
     GPUDIRECT_MISSING = "gpudirect_missing"
     NO_PEER_ACCESS = "no_peer_access"
     COPIES_ONLY = "copies_only"
+    TOO_FEW_VALUES = "too_few_values"
     GRAPHS_WHOLE = "graphs_whole"
     GRAPHS_UNDER_RECORDED = "graphs_under_recorded"
     STEPS_FROM_RANGES = "steps_from_ranges"
@@ -210,6 +213,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.ARCHIVE_DAMAGED: Outcome.SALVAGE,
     NoteCode.UNMARKED_REPETITION: Outcome.WARN,
     NoteCode.FIRST_STEP_EXCLUDED: Outcome.WARN,
+    NoteCode.FIRST_STEPS_EXCLUDED: Outcome.WARN,
     NoteCode.NO_TIMELINE: Outcome.PARTIAL,
     NoteCode.NO_TIMES: Outcome.PARTIAL,
     NoteCode.ENVIRONMENT_NOT_READ: Outcome.WARN,
@@ -224,6 +228,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.CALL_TIMES_ONLY: Outcome.PARTIAL,
     NoteCode.TIMED_ON_HOST: Outcome.WARN,
     NoteCode.COPIES_ONLY: Outcome.PARTIAL,
+    NoteCode.TOO_FEW_VALUES: Outcome.WARN,
     NoteCode.GRAPHS_WHOLE: Outcome.PARTIAL,
     NoteCode.GRAPHS_UNDER_RECORDED: Outcome.PARTIAL,
 }

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work, whole_window
 from profiling.features import DeviceShare, device_share
+from profiling.idle import IdleCauses, idle_by_cause
 from profiling.kernels import Family
 from profiling.measured_step import is_training, measured_step, spent_precision
-from profiling.steps import Steps, find_steps, repetitions
+from profiling.rates import ClassRate, class_rates
+from profiling.steps import Steps, find_steps
 from profiling.timeline import UNKNOWN, Timeline, WorkKind
 from profiling.waiting import Calls, calls_of
 from profiling.workload import MeasuredStep
@@ -26,7 +28,8 @@ class DeviceReading:
     ``kernel_sum_ns``: durations of all kernels added up, overlapping ones several times. ``waiting_kernels_ns``: of
     kernels that only wait for their peers. ``peer_bytes``: copied between devices. ``concurrency``: most rows at work
     at one moment. ``linked_kernels``: kernels whose launch is in the capture, None where it records no launches;
-    ``launch_delay_ns``: median time from launch to start, None where clocks differ or nothing is linked.
+    ``launch_delay_ns``: median time from launch to start, None where clocks differ or nothing is linked. ``rates``: of
+    the kernel classes whose shapes are known.
     """
 
     whole: Breakdown
@@ -38,6 +41,8 @@ class DeviceReading:
     concurrency: int
     linked_kernels: int | None
     launch_delay_ns: int | None
+    idle: IdleCauses
+    rates: tuple[ClassRate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +50,7 @@ class RankReading:
     """``first_unix_ns``: Unix time of the first device work. ``step``: the typical step, of the busiest device.
 
     ``gpus_visible``: devices that the capture lists, used or not. ``unsized_nccl`` and ``unsized_other``: collective
-    kernels without a message size, those that a distributed job's profiler should have sized and the rest. ``repeats``:
-    how often the same kernels recur where no steps are marked.
+    kernels without a message size, those that a distributed job's profiler should have sized and the rest.
     """
 
     rank: int | None
@@ -70,7 +74,6 @@ class RankReading:
     training: bool
     peak_memory_bytes: int | None
     calls: Calls
-    repeats: int | None
     unsized_nccl: int
     unsized_other: int
 
@@ -103,7 +106,6 @@ def read_rank(line: Timeline, alive: Callable[[], None]) -> RankReading:
         training=is_training(line),
         peak_memory_bytes=line.peak_memory_bytes,
         calls=calls_of(line),
-        repeats=repetitions(line) if steps.observed is None else None,
         unsized_nccl=nccl,
         unsized_other=other,
     )
@@ -113,7 +115,9 @@ def _device(line: Timeline, device: int, steps: Steps, whole: Window, alive: Cal
     alive()
     work = device_work(line, device)
     parts = breakdown(line, device)
-    region = device_share(line, device, steps.region, parts if steps.region == whole else None)
+    idle = idle_by_cause(line, device, whole)
+    alike = (parts, idle) if steps.region == whole else None
+    region = device_share(line, device, steps.region, alike)
     duration = work.end - work.start
     linked, delay = _launching(line, work)
     return DeviceReading(
@@ -126,6 +130,8 @@ def _device(line: Timeline, device: int, steps: Steps, whole: Window, alive: Cal
         concurrency=_concurrency(work.start, work.end),
         linked_kernels=linked,
         launch_delay_ns=delay,
+        idle=idle,
+        rates=class_rates(line, device, whole),
     )
 
 
