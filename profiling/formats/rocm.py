@@ -200,8 +200,13 @@ class RocmCollector:
         room = max(0, self.limits.rows - len(self._ranges))
         self._ranges += [(names[at], int(start[at]), int(end[at])) for at in long[:room]]
 
-    def timeline(self, source: str, more: Sequence[Note] = ()) -> tuple[Timeline, tuple[Note, ...]]:
-        """The one Timeline of all rows, and what is to be told. Uses the columns up. Raises Refusal without rows."""
+    def timeline(
+        self, source: str, more: Sequence[Note] = (), *, incomplete: bool = False
+    ) -> tuple[Timeline, tuple[Note, ...]]:
+        """The one Timeline of all rows, and what is to be told. Uses the columns up. Raises Refusal without rows.
+
+        ``more``: what the reader has to tell; ``incomplete`` as in ``Timeline``.
+        """
         if not self.device.rows and any(self._counts.values()):
             raise Refusal(RefusalCode.NO_ROWS, {"kind": "trace by a ROCm tool"})
         if not self.device.rows:
@@ -214,6 +219,7 @@ class RocmCollector:
             steps_from=StepSource.PROFILER if marked is None else StepSource.RANGES,
             device_names=self.agents.names,
             vendor=VENDOR,
+            incomplete=incomplete,
         )
         launched = self._calls.starts_of(self.device.column("correlation")) if self.calls_recorded else None
         line, notes = assemble(self.device, launched, around)

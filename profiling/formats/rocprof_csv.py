@@ -71,7 +71,8 @@ def part_of(titles: Sequence[str]) -> Part | None:
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    return part_of(cells) is not None
+    """Asked for every row: one that ends with a number is none."""
+    return not cells[-1].isdigit() and part_of(cells) is not None
 
 
 def recognises(head: Head) -> bool:
@@ -106,6 +107,7 @@ class _Run:
     counters: CounterTable = field(default_factory=CounterTable)
     rows: Counter[Part] = field(default_factory=Counter)
     notes: list[Note] = field(default_factory=list)
+    moved: int = 0
     early: bool = False
     cut: bool = False
 
@@ -118,8 +120,9 @@ class _Run:
                 continue
             self.early = self.early or _is_early(table)
             self.rows.setdefault(part, 0)
-            for rows in _batches(table):
+            for rows, moved in _batches(table):
                 self.rows[part] += len(rows)
+                self.moved += moved
                 self._take(part, table, rows)
         self.notes += [note for note in source.notes if note not in self.notes]
         self.cut = self.cut or source.unpacked.truncated or source.unpacked.damaged
@@ -140,7 +143,7 @@ class _Run:
             self._counters(columns)
 
     def _kernels(self, columns: "_Columns") -> None:
-        names = [_CLONE.sub("", name) for name in columns.text(*_KERNEL)]
+        names = columns.names()
         queues, streams = columns.text("Queue_Id", "queue-id"), columns.text("Stream_Id")
         self.seen.add(
             Work(
@@ -210,7 +213,7 @@ class _Run:
         return [known[cell] for cell in cells]
 
     def _counters(self, columns: "_Columns") -> None:
-        names = [_CLONE.sub("", name) for name in columns.text(*_KERNEL)]
+        names = columns.names()
         dispatches = columns.text("Dispatch_Id", "Index")
         durations = (columns.whole(*_END) - columns.whole(*_START)).tolist()
         if columns.has("Counter_Name"):
@@ -228,7 +231,7 @@ class _Run:
     def capture(self) -> Capture:
         kind = Format.ROCPROF if self.early else Format.ROCPROF_V3
         if self.seen.device.rows or Part.KERNELS in self.rows or Part.COPIES in self.rows:
-            line, notes = self.seen.timeline(self.name, self._told())
+            line, notes = self.seen.timeline(self.name, self._told(), incomplete=not self.rows[Part.KERNELS])
             return Capture(format=kind, timelines=(line,), notes=notes)
         evidence = self.sums.evidence(self._device_name()) or self.counters.evidence(self._device_name())
         if evidence is None:
@@ -240,6 +243,8 @@ class _Run:
         notes = list(self.notes)
         if self.cut:
             notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": self.seen.device.rows}))
+        if self.moved:
+            notes.append(Note(NoteCode.TOO_FEW_VALUES, {"count": self.moved}))
         if not self.rows[Part.KERNELS]:
             notes.append(Note(NoteCode.COPIES_ONLY))
         return notes
@@ -256,15 +261,25 @@ def _is_early(table: Table) -> bool:
     return table.place("KernelName", "gpu-id", "GPU_ID", "Stop_Timestamp") is not None
 
 
-def _batches(table: Table) -> Iterator[list[list[str]]]:
-    """The rows in batches. rocprofv2 leaves cells of its titles out before the last four: those are moved back."""
-    gap = table.place("sig") if table.place("CompleteNs") == len(table.titles) - 1 else None
+def _batches(table: Table) -> Iterator[tuple[list[list[str]], int]]:
+    """The rows in batches, and how many of each were put right.
+
+    rocprofv2 leaves out the cells of two of its titles, so that what follows stands too far left.
+    """
+    gap, start, end = table.place("sig"), table.place(*_START), table.place(*_END)
     while rows := list(islice(table.rows, _BATCH)):
-        yield rows if gap is None else [_moved_back(row, gap) for row in rows]
+        wrong: list[int] = []
+        if gap is not None and start is not None and end is not None:
+            wrong = [
+                at for at, row in enumerate(rows) if not row[-1] and not (row[start].isdigit() and row[end].isdigit())
+            ]
+            for at in wrong:
+                rows[at] = _moved_back(rows[at], gap)
+        yield rows, len(wrong)
 
 
 def _moved_back(row: list[str], gap: int) -> list[str]:
-    """A row that is filled up at its end, filled up where its gap is instead."""
+    """A row that is filled up at its end, filled up at its gap instead."""
     last = max((at for at, cell in enumerate(row) if cell), default=0) + 1
     return [*row[:gap], *row[last:], *row[gap:last]] if gap < last < len(row) else row
 
@@ -294,4 +309,15 @@ class _Columns:
 
     def whole(self, *titles: str, high: int = 2**63 - 1) -> NDArray[np.int64]:
         """The same as integers, ``UNKNOWN`` where a cell is none."""
-        return integers(self.text(*titles), UNKNOWN, high=high)
+        cells = self.text(*titles)
+        try:
+            column = np.fromiter(map(int, cells), dtype=np.int64, count=len(cells))
+        except (ValueError, OverflowError):
+            return integers(cells, UNKNOWN, high=high)
+        return np.where((column >= 0) & (column <= high), column, UNKNOWN)
+
+    def names(self) -> list[str]:
+        """Kernel names without what the compiler puts behind them."""
+        cells = self.text(*_KERNEL)
+        bare = {cell: _CLONE.sub("", cell) for cell in set(cells)}
+        return [bare[cell] for cell in cells]

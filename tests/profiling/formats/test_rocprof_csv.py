@@ -92,6 +92,7 @@ def test_rows_of_2024_have_integers_for_agents_and_queues_for_streams(tmp_path: 
     assert line.devices == (1,)
     assert len(set(line.stream.tolist())) == 2
     assert line.vendor == "AMD"
+    assert not line.incomplete
     assert line.host.launches is None
 
 
@@ -110,6 +111,16 @@ def test_rows_of_rocprofv2_lack_two_cells_before_their_times(tmp_path: Path, ear
     assert capture.format is Format.ROCPROF
     assert names(line) == ["f(int, int)"]
     assert (line.start_ns.tolist(), line.duration_ns.tolist(), line.devices) == ([1000], [500], (2,))
+    assert [(note.code, note.params) for note in capture.notes] == [(NoteCode.TOO_FEW_VALUES, {"count": 1})]
+
+
+def test_rows_of_rocprofv2_may_lack_the_same_cells_before_their_names(tmp_path: Path) -> None:
+    header = "Dispatch_ID,GPU_ID,Queue_ID,SGPR,SIG,OBJ,Kernel_Name,Start_Timestamp,End_Timestamp,Correlation_ID"
+    path = write(tmp_path, "results_7.csv", header, '1,3,1,64,"f",10,40,5', '2,3,1,64,0,0,"g",50,70,6')
+    capture = read(path)
+    (line,) = capture.timelines
+    assert (names(line), line.duration_ns.tolist()) == (["f", "g"], [30, 20])
+    assert [(note.code, note.params) for note in capture.notes] == [(NoteCode.TOO_FEW_VALUES, {"count": 1})]
 
 
 def test_whole_rows_of_rocprof(tmp_path: Path) -> None:
@@ -167,6 +178,7 @@ def test_copies_belong_to_the_gpu_at_their_end(tmp_path: Path) -> None:
     assert line.kind.tolist() == [WorkKind.COPY, WorkKind.COPY, WorkKind.PEER_COPY, WorkKind.COPY]
     assert line.bytes.tolist() == [-1] * 4
     assert [note.code for note in capture.notes] == [NoteCode.COPIES_ONLY]
+    assert line.incomplete
 
 
 # --- files of one run --------------------------------------------------------------------------------------------
