@@ -12,9 +12,8 @@ from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 
 MIB = float(1 << 20)
 
-_ACTIVITY = ("graphics_active", "sm_active", "dram_active")
 _COUNTERS = (
-    *_ACTIVITY, "tensor_active", "fp64_active", "fp32_active", "fp16_active",
+    "graphics_active", "sm_active", "dram_active", "tensor_active", "fp64_active", "fp32_active", "fp16_active",
     "nvlink_tx_bytes_per_s", "nvlink_rx_bytes_per_s", "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s",
 )  # fmt: skip
 _MOST = {
@@ -29,8 +28,9 @@ _MOST = {
 
 _FRACTION_SLACK = 1.05
 """Counters that are read one after the other may add up to a little more than all of the time."""
-_BUSY_UTILISATION, _BUSY_POWER_W = 0.05, 200.0
-"""No accelerator on the market idles at 200 W (stated judgement)."""
+_BUSY, _BUSY_POWER_W = 0.2, 250.0
+"""From here a device works: one busy multiprocessor would show in a counter of three decimals, and no accelerator idles
+at so much power (stated judgement)."""
 
 _NUMBER = re.compile(r"(-?(?:0|[1-9]\d{0,30})(?:\.\d{0,30})?(?:[eE][+-]?\d{1,2})?)(?![\d.])", re.ASCII)
 _LAST_NUMBER = re.compile(r"(\d{1,9})$", re.ASCII)
@@ -75,11 +75,15 @@ class _Device:
         }
 
     def not_measured(self) -> bool:
-        """Whether all activity counters read 0 on a device that works: someone else held them (NVIDIA/DCGM#169)."""
+        """Whether no multiprocessor ever worked on a device that does: someone else held the counters.
+
+        See NVIDIA/DCGM#169 and #303.
+        """
         figures = self.figures()
-        seen = [self.sums[name].peak for name in _ACTIVITY if name in self.sums]
-        busy = figures.get("utilisation", 0.0) > _BUSY_UTILISATION or figures.get("power_w", 0.0) > _BUSY_POWER_W
-        return bool(seen) and max(seen) == 0 and busy
+        activity = self.sums.get("sm_active") or self.sums.get("graphics_active")
+        used = max(figures.get("utilisation", 0.0), figures.get("graphics_active", 0.0))
+        works = used > _BUSY or figures.get("power_w", 0.0) > _BUSY_POWER_W
+        return activity is not None and activity.peak == 0 and works
 
 
 @dataclass(slots=True)

@@ -109,15 +109,20 @@ def test_a_row_that_was_cut_does_not_count(tmp_path: Path) -> None:
     assert _devices(_capture(tmp_path, text))["GPU0"].sm_active == 0.5
 
 
-@pytest.mark.parametrize("busy", ["GPUTL", "POWER"])
+@pytest.mark.parametrize("busy", ["GPUTL", "POWER", "GRACT"])
 def test_counters_that_someone_else_held_are_unknown(tmp_path: Path, busy: str) -> None:
-    value = {"GPUTL": "99", "POWER": "350.0"}[busy]
-    text = f"#Entity  {busy}  GRACT  SMACT  DRAMA  NVLTX\nID\nGPU 0  {value}  0.000  0.000  0.000  0\n"
+    value = {"GPUTL": "99", "POWER": "350.0", "GRACT": "0.9"}[busy]
+    text = f"#Entity  {busy}  SMACT  TENSO  DRAMA  NVLTX\nID\nGPU 0  {value}  0.000  0.000  0.000  0\n"
     capture = _capture(tmp_path, text)
     load = _devices(capture)["GPU0"]
-    assert (load.graphics_active, load.sm_active, load.dram_active, load.nvlink_tx_bytes_per_s) == (None,) * 4
+    assert (load.tensor_active, load.sm_active, load.dram_active, load.nvlink_tx_bytes_per_s) == (None,) * 4
     assert NoteCode.COUNTERS_NOT_MEASURED in [note.code for note in capture.notes]
     assert outcome_of(capture.notes) == Outcome.WARN
+
+
+def test_memory_at_rest_under_busy_multiprocessors_is_a_zero(tmp_path: Path) -> None:
+    capture = _capture(tmp_path, "#Entity  GPUTL  SMACT  DRAMA\nID\nGPU 0  99  0.900  0.000\n")
+    assert _devices(capture)["GPU0"].dram_active == 0.0
 
 
 def test_zeros_of_an_idle_device_are_zeros(tmp_path: Path) -> None:
