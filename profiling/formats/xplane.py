@@ -42,6 +42,7 @@ _TOOL_PAGE = re.compile(rb"\A[\x0a\x12\x1a\x22].{2,16}?\x08\x01\x12(?:\x06Device
 _TOOL_TYPES = b"type.googleapis.com/tensorflow.profiler."
 _REPLACED = "\N{REPLACEMENT CHARACTER}".encode()
 _MESSAGES_TOLD = 20
+_CORRELATION, _STEP = "correlation_id", "step_num"
 
 
 def recognises(head: Head) -> bool:
@@ -120,7 +121,7 @@ class _Reader:
         if gpu := xla.GPU_PLANE.search(name):
             self._device(read_plane(self.wire, span, name), int(gpu[1]), gpu[2])
         elif xla.HOST_PLANE.search(name):
-            self._host(read_plane(self.wire, span, name))
+            self._host(read_plane(self.wire, span, name, _is_telling, _is_wanted))
         elif name == "Task Environment":
             started = read_plane(self.wire, span, name).facts.get("profile_start_time")
             self.seen.started_unix_ns = started if isinstance(started, int) else None
@@ -170,7 +171,7 @@ class _Reader:
                 devices=np.full(good.size, device, dtype=np.int64),
                 streams=[(device, line) for line in events.line[good].tolist()],
                 processes=[device] * good.size,
-                correlation=np.maximum(events.integers(plane.stats_named("correlation_id"), 0)[good], 0),
+                correlation=np.maximum(events.integers(plane.stats_named(_CORRELATION), 0)[good], 0),
                 bytes=sizes[good],
                 collectives=lambda places, named: xla.collectives(
                     [operations.get(int(good[at])) for at in places], named
@@ -183,7 +184,7 @@ class _Reader:
         seen.has_backward = seen.has_backward or any(map(xla.mentions_backward, plane.stats.values()))
         graphs, waits = plane.events_named(xla.GRAPH_LAUNCH), plane.events_named(xla.WAIT)
         inputs = plane.events_named(xla.INPUT)
-        correlations, numbers = plane.stats_named("correlation_id"), plane.stats_named("step_num")
+        correlations, numbers = plane.stats_named(_CORRELATION), plane.stats_named(_STEP)
         for events in self._batches(lines_of(self.wire, plane)):
             correlation = np.where(events.usable, events.integers(correlations, 0), 0)
             waiting = np.isin(events.name, waits)
@@ -202,6 +203,15 @@ class _Reader:
             self.seen.steps.append(MarkedStep(device, number, start, start + int(events.duration[place])))
         if len(self.seen.steps) > self.source.limits.rows:
             raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": self.source.limits.rows})
+
+
+def _is_telling(event: str) -> bool:
+    """True for the events of the host that mean something here; most are functions of Python."""
+    return any(pattern.search(event) for pattern in (xla.WAIT, xla.INPUT, xla.GRAPH_LAUNCH))
+
+
+def _is_wanted(stat: str) -> bool:
+    return stat in (_CORRELATION, _STEP) or xla.mentions_backward(stat)
 
 
 def _lasting(events: Events, chosen: NDArray[np.bool_]) -> Intervals:

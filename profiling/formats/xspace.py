@@ -17,6 +17,7 @@ _METADATA_ID, _OFFSET_PS, _DURATION_PS, _STATS, _OCCURRENCES = 1, 2, 3, 4, 5
 _INTEGERS, _TEXT, _REFERENCE = (3, 4), 5, 7
 _BATCH = 1 << 20
 _FACT = 256
+_LONGEST_FACT = 4096
 _LATEST_NS = 1 << 62
 _LONGEST_PS = 10**18
 """Eleven days: no capture takes as long."""
@@ -55,8 +56,16 @@ def name_of_plane(wire: WireFile, span: Span) -> str:
     return ""
 
 
-def read_plane(wire: WireFile, span: Span, name: str) -> Plane:
-    """Everything of a plane but its events, which are read line by line."""
+def read_plane(
+    wire: WireFile,
+    span: Span,
+    name: str,
+    events: Callable[[str], bool] = bool,
+    stats: Callable[[str], bool] = bool,
+) -> Plane:
+    """Everything of a plane but its events, which are read line by line; of names those that ``events`` and ``stats``
+    want.
+    """
     plane = Plane(name)
     own: list[bytes] = []
     for number, value in wire.inside(span.start, span.end):
@@ -66,8 +75,10 @@ def read_plane(wire: WireFile, span: Span, name: str) -> Plane:
             plane.lines.append(value)
         elif number in (_EVENT_NAMES, _STAT_NAMES):
             key, text = _named(wire.payload(value), wire.limits.name_characters)
-            (plane.events if number == _EVENT_NAMES else plane.stats)[key] = text
-        elif number == _PLANE_STATS:
+            names, wanted = (plane.events, events) if number == _EVENT_NAMES else (plane.stats, stats)
+            if wanted(text):
+                names[key] = text
+        elif number == _PLANE_STATS and value.end - value.start <= _LONGEST_FACT:
             own.append(wire.payload(value))
         if len(plane.lines) + len(plane.events) + len(plane.stats) + len(own) > wire.limits.rows:
             raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": wire.limits.rows})

@@ -240,6 +240,14 @@ def test_limits_hold(tmp_path: Path) -> None:
         assert caught.value.code is code
 
 
+def test_names_of_the_host_that_mean_nothing_are_not_kept(tmp_path: Path) -> None:
+    host = Plane("/host:CPU")
+    host.line("python", [host.event(f"$module.py:{at} call", at, 1) for at in range(100)])
+    host.line("tf_data", [host.event("IteratorGetNextOp::DoCompute", 50, 7)])
+    (line,) = read(saved(tmp_path, one_kernel(gpu()), host), Limits(rows=40)).timelines
+    assert line.host.input.length == 7_000
+
+
 SEED = space(
     one_kernel(gpu(device_vendor="AMD")),
     Plane("/host:CPU").line("python", [message((1, 1), (2, 5), (3, 9), (4, message((1, 1), (3, 7))))]),
