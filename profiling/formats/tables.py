@@ -46,9 +46,9 @@ class Table:
 def tables(lines: Iterable[str], is_header: IsHeader, limits: Limits, most: int | None = None) -> Iterator[Table]:
     """Every table whose titles ``is_header`` takes, in order. Cells come without quotes and without blanks around.
 
-    Lines before the first header, blank lines, and lines with fewer than half of the cells of their header are passed
-    over; a table with aligned columns ends at a blank line. Raises Refusal for more than ``most`` (``limits.rows``)
-    rows in all.
+    Lines before the first header, blank lines, and lines with one cell or fewer than half of the cells of their header
+    are passed over; a table with aligned columns ends at a blank line. Raises Refusal for more than ``most``
+    (``limits.rows``) rows in all.
     """
     reading = _Reading(deque(), iter(lines), is_header, limits.line_characters, most or limits.rows)
     while reading.find_header():
@@ -143,7 +143,7 @@ class _Reading:
                 return
             if len(cells) < width and line.count('"') % 2 and not self.columns:
                 cells = self._over_lines(line) or cells
-            if 2 * len(cells) < width or not any(cells):
+            if len(cells) < max(_FEWEST_TITLES, width / 2) or not any(cells):
                 continue
             self.seen += 1
             if self.seen > self.most:
