@@ -1,6 +1,6 @@
 """Which part of a capture is one step: markers carried over to the device, else kernels that repeat."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -145,8 +145,3 @@ def _close(timeline: Timeline, linked: NDArray[np.bool_], last: StepSpan, border
     began = np.where(linked, timeline.launched_ns, timeline.start_ns)
     work_end = int(timeline.end_ns[began < last.end_ns].max(initial=borders[-1]))
     return work_end if len(borders) == 1 else max(work_end, borders[-1] + last.duration_ns)
-
-
-def repetitions(timeline: Timeline) -> int | None:
-    """How many steps are found without markers, None if nothing repeats."""
-    return find_steps(replace(timeline, steps=())).repeated
