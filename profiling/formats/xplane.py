@@ -69,6 +69,7 @@ def read(source: Source) -> Capture:
             if refusal.code is not RefusalCode.PROTOBUF_DAMAGED or not converted:
                 raise
             raise Refusal(RefusalCode.BINARY_AS_TEXT) from None
+    seen.cut = seen.cut or source.unpacked.truncated or source.unpacked.damaged
     _refuse_without_gpu_work(seen, converted=converted)
     return _capture(seen, source)
 
