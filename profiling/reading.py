@@ -1,19 +1,26 @@
 """Files, folders and archives of one job to the captures in them, and what was left out and why."""
 
+import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Generic, TypeVar
 
 from profiling.formats.archives import Found, is_hidden, opened
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits, Watch
-from profiling.formats.registry import read_source, refuse_unopenable
+from profiling.formats.registry import reader_of, refuse_unopenable
 from profiling.formats.source import Source
 from profiling.fragments import Trace, fragments, traces
 from profiling.notes import UPLOAD_LIMITS, Note, NoteCode, Refusal, RefusalCode, shown
 
 _NAMES_SHOWN = 5
+_RUN = re.compile(
+    r"[._]?(?:agent_info|kernel|memory|hip|hsa|marker|rccl|roctx|scratch|counter|domain|copy|stats|trace)"
+)
+"""What follows the name of a run in the names of its files."""
 _BY_PRODUCTS = frozenset(
     {
         RefusalCode.EMPTY_FILE,
@@ -43,11 +50,14 @@ class NamedFile:
 class _Reading(Generic[Kept]):
     """What the files of an upload have given so far; the lists of captures have one place for each.
 
-    ``is_alone``: there is only one file, so that nothing is cut out of it unless it is an archive.
+    ``is_alone``: there is only one file, so that nothing is cut out of it unless it is an archive. ``runs``: files that
+    are read together once all are there, by folder and the start of their names; ``folder`` holds those of archives.
     """
 
     keep: Callable[[Capture], Kept]
     is_alone: bool
+    folder: Path
+    runs: dict[tuple[str, str], list[tuple[str, Source]]] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     events: list[tuple[Trace, ...]] = field(default_factory=list)
@@ -70,13 +80,44 @@ class _Reading(Generic[Kept]):
         if isinstance(found.source, Refusal):
             return found.source
         try:
-            capture = read_source(found.source)
+            reader = reader_of(found.source)
+            if reader.read_together is None or is_alone:
+                self._keep(found.path, found.source.name, reader.read(found.source), is_alone=is_alone)
+            else:
+                self._hold(found.path, found.source)
         except Refusal as refusal:
             return refusal
-        self.events.append(() if is_alone else traces(capture))
-        self.names.append(found.path)
-        self.kept.append(self.keep(capture))
         return None
+
+    def _keep(self, path: str, name: str, capture: Capture, *, is_alone: bool) -> None:
+        self.events.append(() if is_alone else traces(capture))
+        self.names.append(path)
+        self.kept.append(self.keep(replace(capture, name=name)))
+
+    def _hold(self, path: str, source: Source) -> None:
+        if source.layers:
+            stays = self.folder / str(sum(map(len, self.runs.values())))
+            shutil.copyfile(source.path, stays)
+            source = Source(stays, source.name, source.watch, source.layers)
+        start = _RUN.split(_last(source.name).lower(), maxsplit=1)[0]
+        self.runs.setdefault((str(PurePosixPath(source.name).parent), start), []).append((path, source))
+
+    @property
+    def taken(self) -> int:
+        """How many files were not refused so far."""
+        return len(self.kept) + sum(map(len, self.runs.values()))
+
+    def read_runs(self) -> None:
+        """Read the files that were held back. Raises Refusal at a limit of the whole upload."""
+        for run in self.runs.values():
+            path, first = run[0]
+            try:
+                capture = reader_of(first).read_together([source for _, source in run])
+                self._keep(path, first.name, capture, is_alone=False)
+            except Refusal as refusal:
+                if refusal.code in UPLOAD_LIMITS:
+                    raise
+                self.ignored += [(path, refusal) for path, _ in run]
 
 
 def read_captures(
@@ -95,26 +136,39 @@ def read_captures(
     ``clock``. ``scratch``: folder for temporary files. Raises Refusal.
     """
     files = [one for path in paths for one in _files(path)]
-    total = sum(file.path.stat().st_size for file, _ in files if file.path.is_file())
-    reading = _Reading(keep, is_alone=len(files) == 1)
-    done = 0
-    for file, is_named in files:
-        report = None if progress is None else _shifted(progress, done, total)
-        watch = Watch(limits=limits, progress=report, clock=clock, scratch=scratch)
-        before = len(reading.kept)
-        try:
-            ignored = reading.add(file, watch)
-            if is_named and len(reading.kept) == before:
-                raise _nothing_left(ignored)
-        except Refusal as refusal:
-            raise _naming(refusal, file.name, len(files)) from None
-        reading.ignored += ignored
-        done += file.path.stat().st_size
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        reading = _Reading(keep, len(files) == 1, Path(folder))
+        _read_files(files, reading, limits, progress, clock, scratch)
+        reading.read_runs()
     if not reading.kept:
         raise _nothing_left(reading.ignored)
     cut_out = fragments(reading.events)
     kept = [one for place, one in enumerate(reading.kept) if place not in cut_out]
     return kept, [*_ignored_notes(reading.ignored), *_fragment_notes(reading.names, cut_out)]
+
+
+def _read_files(
+    files: Sequence[tuple[NamedFile, bool]],
+    reading: _Reading,
+    limits: Limits,
+    progress: Callable[[int, int], None] | None,
+    clock: Callable[[], float] | None,
+    scratch: Path | None,
+) -> None:
+    total = sum(file.path.stat().st_size for file, _ in files if file.path.is_file())
+    done = 0
+    for file, is_named in files:
+        report = None if progress is None else _shifted(progress, done, total)
+        watch = Watch(limits=limits, progress=report, clock=clock, scratch=scratch)
+        before = reading.taken
+        try:
+            ignored = reading.add(file, watch)
+            if is_named and reading.taken == before:
+                raise _nothing_left(ignored)
+        except Refusal as refusal:
+            raise _naming(refusal, file.name, len(files)) from None
+        reading.ignored += ignored
+        done += file.path.stat().st_size
 
 
 def _files(path: Path | NamedFile) -> Iterator[tuple[NamedFile, bool]]:

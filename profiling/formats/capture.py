@@ -1,6 +1,6 @@
 """What reading one file gives, whatever its format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,8 +55,12 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One format. ``recognises`` looks at the first bytes alone; ``read`` raises Refusal."""
+    """One format. ``recognises`` looks at the first bytes alone; ``read`` raises Refusal.
+
+    ``read_together``: the same for several files, where one run of the tool writes several that belong together.
+    """
 
     format: Format
     recognises: Callable[[Head], bool]
     read: Callable[[Source], Capture]
+    read_together: Callable[[Sequence[Source]], Capture] | None = None

@@ -64,10 +64,15 @@ def why_unknown(head: Head) -> Refusal:
             return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": kind, "head": data[:8].hex(" ")})
     if named in _REPORT_NAMES:
         return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": named, "command": _REPORT_NAMES[named]})
-    control = sum(byte < 9 or 13 < byte < 27 for byte in data[:4096])
-    if control > len(data[:4096]) // 50:
+    if not is_text(data):
         return Refusal(RefusalCode.UNKNOWN_BINARY, {"kind": "unknown", "head": data[:8].hex(" ")})
     return Refusal(RefusalCode.TEXT_FILE)
+
+
+def is_text(data: bytes) -> bool:
+    """True where control characters are rare."""
+    control = sum(byte < 9 or 13 < byte < 27 for byte in data[:4096])
+    return control <= len(data[:4096]) // 50
 
 
 def _suffix(name: str) -> str:

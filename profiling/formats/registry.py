@@ -1,7 +1,8 @@
 """Any file to a Capture. The format is decided by content; a name counts only where bytes say nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from profiling.formats import (
@@ -32,9 +33,9 @@ from profiling.formats import (
 )
 from profiling.formats.archives import is_archive
 from profiling.formats.capture import Capture, Format, Reader
-from profiling.formats.detect import BLANK, why_unknown
-from profiling.formats.limits import Limits, Watch
-from profiling.formats.source import Head, Source
+from profiling.formats.detect import BLANK, is_text, why_unknown
+from profiling.formats.limits import MIB, Limits, Watch
+from profiling.formats.source import HEAD_BYTES, Head, Source
 from profiling.notes import Refusal, RefusalCode, shown
 
 READERS: tuple[Reader, ...] = (
@@ -49,7 +50,7 @@ READERS: tuple[Reader, ...] = (
     Reader(Format.NCCL_TESTS, nccl_tests.recognises, nccl_tests.read),
     Reader(Format.XPLANE, xplane.recognises, xplane.read),
     Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
-    Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read),
+    Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read, rocprof_csv.read_run),
     Reader(Format.NSYS_SQLITE, sqlite_reader.recognises, sqlite_reader.read),
     Reader(Format.NCU, ncu_csv.recognises, ncu_csv.read),
     Reader(Format.NSYS_STATS, nsys_stats.recognises, nsys_stats.read),
@@ -66,6 +67,9 @@ READERS: tuple[Reader, ...] = (
 )
 """In order of certainty: the first that recognises a file reads it. What tells of a job comes before what tells of the
 machine, since logs of jobs often open with the state of theirs."""
+
+_LOOKED_THROUGH = 4 * MIB
+_BETWEEN = b"-\n"
 
 
 def read(
@@ -88,7 +92,7 @@ def read(
 
 def read_source(source: Source) -> Capture:
     """The same for a file that is opened already. Raises Refusal."""
-    return replace(_reader(source).read(source), name=source.name)
+    return replace(reader_of(source).read(source), name=source.name)
 
 
 def refuse_unreadable(path: Path, *, name: str) -> None:
@@ -98,15 +102,34 @@ def refuse_unreadable(path: Path, *, name: str) -> None:
     """
     source = Source(path, name, Watch(limits=Limits()))
     if not is_archive(source.head().data):
-        _reader(source)
+        reader_of(source)
 
 
-def _reader(source: Source) -> Reader:
+def reader_of(source: Source) -> Reader:
+    """Who reads the file. Raises Refusal where nobody does."""
     head = _past_blanks(source)
-    for reader in READERS:
-        if reader.recognises(head):
-            return reader
+    for part in chain([head], _further(source, head)):
+        for reader in READERS:
+            if reader.recognises(part):
+                return reader
     raise why_unknown(head)
+
+
+def _further(source: Source, head: Head) -> Iterator[Head]:
+    """Of a long text the parts behind the first: what is looked for may follow the output of a program.
+
+    Each starts with a line of its own making: nothing that must stand first in a file is found in its middle.
+    """
+    if not is_text(head.data):
+        return
+    read, rest = 0, b""
+    for chunk in source.chunks():
+        read += len(chunk)
+        part = rest + chunk
+        yield Head(_BETWEEN + part, source.name)
+        rest = part[part.rfind(b"\n") + 1 :][-HEAD_BYTES:]
+        if read > _LOOKED_THROUGH:
+            return
 
 
 def _past_blanks(source: Source) -> Head:

@@ -469,7 +469,7 @@ def test_a_tar_header_that_claims_more_than_there_is_costs_nothing(tmp_path: Pat
 
 
 @given(data=st.data())
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_damage_to_an_archive_ends_in_an_answer_or_a_refusal(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(PACKED[data.draw(st.sampled_from(sorted(PACKED)))])
     for _ in range(data.draw(st.integers(1, 4))):
@@ -481,3 +481,33 @@ def test_any_damage_to_an_archive_ends_in_an_answer_or_a_refusal(tmp_path: Path,
         assert sentence(refusal)
         return
     assert all(sentence(note) for note in analysis.notes)
+
+
+# --- files of one run ------------------------------------------------------------------------------------------------
+
+
+def test_files_that_one_run_of_a_tool_writes_are_one_capture(tmp_path: Path) -> None:
+    columns = '"Correlation_Id","Start_Timestamp","End_Timestamp"\n'
+    kernels = f'"Kind","Agent_Id","Queue_Id","Kernel_Id","Kernel_Name",{columns}'
+    copies = f'"Kind","Direction","Source_Agent_Id","Destination_Agent_Id",{columns}'
+    files = {}
+    for pid in (7, 8):
+        files[f"out/{pid}_kernel_trace.csv"] = f'{kernels}"KERNEL_DISPATCH",1,1,2,"gemm",3,2000,3000\n'.encode()
+        files[f"out/{pid}_memory_copy_trace.csv"] = f'{copies}"MEMORY_COPY","HOST_TO_DEVICE",0,1,4,1000,1500\n'.encode()
+    for path in (_file(tmp_path, zipped(files)), _file(tmp_path, tarred(files))):
+        analysis = analyse([path])
+        assert [part.copy_ns for part in analysis.breakdowns] == [500, 500]
+        assert NoteCode.FILES_IGNORED not in _codes(analysis)
+
+
+def test_a_log_is_found_behind_the_output_of_a_program(tmp_path: Path) -> None:
+    output = "".join(f"step {number} loss 0.1\n" for number in range(20_000))
+    log = "n1:1:2 [0] NCCL INFO NCCL version 2.21.5+cuda12.4\nn1:1:2 [0] NCCL INFO Channel 00/02 :    0   1\n"
+    path = _file(tmp_path, (output + log).encode())
+    refuse_unreadable(path, name="job.out")
+    assert analyse([path]).format == "nccl-log"
+
+
+def test_json_behind_the_output_of_a_program_is_not_taken_for_a_trace(tmp_path: Path) -> None:
+    output = "".join(f"step {number} loss 0.1\n" for number in range(20_000))
+    assert _refusal(_file(tmp_path, output.encode() + b'{"a": 1}\n')).code == RefusalCode.TEXT_FILE
