@@ -29,6 +29,7 @@ _FILL = re.compile(r"fill(buffer|image)")
 _COPY = re.compile(
     r"(memory)?(copy)?(host|device|peer)to(host|device|peer)(2d|3d|rect)?|(memory)?copy(none|image|buffer)"
 )
+_LAST_DIGITS = re.compile(r"(?<![0-9])[0-9]{1,10}$")
 _CALL_CHARACTERS = 80
 
 
@@ -79,32 +80,29 @@ class Agents:
         hosts = frozenset(key for agent in listed if not agent.is_gpu for key in agent.keys) - devices.keys()
         return cls(devices, hosts, {number: agent.name[:120] for number, agent in enumerate(gpus) if agent.name})
 
-    def numbers(self, keys: Sequence[Any]) -> NDArray[np.int64]:
-        """The device of each key; a key that no list names stands for itself, 0 where it is no number."""
-        found = {key: self._number(key) for key in set(keys)}
-        return np.array([found[key] for key in keys], dtype=np.int64)
-
-    def _number(self, key: Any) -> int:
+    def number(self, key: Any) -> int:
+        """The device of a key; one that is not listed stands for the number in it, 0 where there is none."""
         known = self.devices.get(key)
         if known is not None:
             return known
-        return key if isinstance(key, int) and 0 <= key <= MOST_DEVICE else 0
+        digits = _LAST_DIGITS.search(str(key)[:_CALL_CHARACTERS])
+        return min(int(digits[0]), MOST_DEVICE) if digits else 0
 
     def of_copies(
         self, directions: Sequence[str], sources: Sequence[Any], targets: Sequence[Any]
-    ) -> tuple[list[int], NDArray[np.int64]]:
-        """Kinds of copies, and the device of each: the one at its end; of two devices the one that sends."""
+    ) -> tuple[list[int], list[Any]]:
+        """Kinds of copies, and the device at the end of each, by its key; of two devices the one that sends."""
         rows = list(zip(directions, sources, targets, strict=True))
         known = {row: self._copy(*row) for row in set(rows)}
-        return [known[row][0] for row in rows], np.array([known[row][1] for row in rows], dtype=np.int64)
+        return [known[row][0] for row in rows], [known[row][1] for row in rows]
 
-    def _copy(self, direction: str, source: Any, target: Any) -> tuple[int, int]:
+    def _copy(self, direction: str, source: Any, target: Any) -> tuple[int, Any]:
         folded = direction[:_CALL_CHARACTERS].replace("_", "").casefold()
         if folded.endswith("devicetodevice") and not {source, target} & self.hosts:
             kind = WorkKind.PEER_COPY if None not in (source, target) and source != target else WorkKind.COPY
-            return kind, self._number(target if source is None else source)
+            return kind, target if source is None else source
         from_host = source in self.hosts or folded.endswith(("hosttodevice", "hosttohost"))
-        return WorkKind.COPY, self._number(target if from_host else source)
+        return WorkKind.COPY, target if from_host else source
 
 
 NO_AGENTS = Agents({}, frozenset(), {})
@@ -112,13 +110,16 @@ NO_AGENTS = Agents({}, frozenset(), {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Neighbouring rows of device work: columns of one length, times in ns, ``UNKNOWN`` where a value is missing."""
+    """Neighbouring rows of device work: columns of one length, times in ns, ``UNKNOWN`` where a value is missing.
+
+    ``devices``: keys as in ``Agent``.
+    """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     names: Sequence[Any]
     kinds: Sequence[int]
-    devices: NDArray[np.int64]
+    devices: Sequence[Any]
     streams: Sequence[Any]
     correlation: NDArray[np.int64]
     bytes: NDArray[np.int64] | None = None
@@ -126,7 +127,7 @@ class Work:
 
 @dataclass(slots=True)
 class RocmCollector:
-    """Device work, host calls and ranges of one process, filled batch by batch.
+    """Device work, host calls and ranges of one process, filled batch by batch; ``agents`` may come last.
 
     ``calls_recorded``: the capture traces HIP calls, so that no launches means none.
     """
@@ -136,6 +137,7 @@ class RocmCollector:
     agents: Agents = NO_AGENTS
     operators: int | None = None
     calls_recorded: bool = False
+    _keys: dict[Any, int] = field(default_factory=dict)
     _calls: LaunchColumns = field(default_factory=LaunchColumns)
     _launches: int = 0
     _graph_launches: int = 0
@@ -164,7 +166,7 @@ class RocmCollector:
                 duration=duration[good],
                 names=[work.names[at] for at in places],
                 kinds=[work.kinds[at] for at in places],
-                devices=work.devices[good],
+                devices=self._key_numbers([work.devices[at] for at in places]),
                 streams=[work.streams[at] for at in places],
                 processes=[0] * len(places),
                 correlation=work.correlation[good],
@@ -173,6 +175,11 @@ class RocmCollector:
         )
         if self.device.rows > self.limits.events:
             raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": self.limits.events})
+
+    def _key_numbers(self, keys: Sequence[Any]) -> NDArray[np.int64]:
+        for key in set(keys) - self._keys.keys():
+            self._keys[key] = len(self._keys)
+        return np.array([self._keys[key] for key in keys], dtype=np.int64)
 
     def call(
         self,
@@ -211,6 +218,8 @@ class RocmCollector:
             raise Refusal(RefusalCode.NO_ROWS, {"kind": "trace by a ROCm tool"})
         if not self.device.rows:
             raise Refusal(RefusalCode.NO_DISPATCHES)
+        device = self.device.column("device")
+        device[:] = np.array([self.agents.number(key) for key in self._keys], dtype=np.int32)[device]
         marked = steps_from_ranges(self._ranges)
         around = Around(
             source=source,

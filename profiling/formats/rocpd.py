@@ -179,7 +179,7 @@ class _Process:
                     end=end,
                     names=[names.get(row[5]) or f"kernel {row[5]}" for row in batch],
                     kinds=[WorkKind.KERNEL] * len(batch),
-                    devices=self.seen.agents.numbers(agents),
+                    devices=agents,
                     streams=_streams(queues, streams),
                     correlation=self.stacks.of(integers([row[4] for row in batch], UNKNOWN)),
                 )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.formats.capture import Capture, Format
+from profiling.formats.limits import Limits
 from profiling.formats.numbers import MOST_BYTES, integers
 from profiling.formats.rocm import Agent, Agents, RocmCollector, Work, copy_kind
 from profiling.formats.rocprof_sums import COUNTERS, CounterTable, SumTable
@@ -29,7 +30,7 @@ _START = ("Start_Timestamp", "BeginNs")
 _END = ("End_Timestamp", "Stop_Timestamp", "EndNs")
 _CORRELATION = ("Correlation_Id",)
 _DEVICE = ("Agent_Id", "GPU_ID", "gpu-id")
-_AGENT = re.compile(r"(?:(agent|gpu|cpu)[ _-])?([0-9]{1,9})", re.IGNORECASE)
+_AGENT = re.compile(r"(?:(?:agent|gpu|cpu)[ -])?[0-9]{1,9}", re.IGNORECASE)
 _CLONE = re.compile(r"( \[clone [^\]]*\]|\.kd)+$")
 
 
@@ -85,16 +86,11 @@ def read(source: Source) -> Capture:
 
 
 def read_run(sources: Sequence[Source]) -> Capture:
-    """The files of one run as one capture: a Timeline, else sums or counters. Raises Refusal."""
-    run = _Run(sources[0].name, RocmCollector(sources[0].limits))
-    for source in sorted(sources, key=_order):
+    """The files of one run, in any order, as one capture: a Timeline, else sums or counters. Raises Refusal."""
+    run = _Run(sources[0].name, sources[0].limits)
+    for source in sources:
         run.add(source)
     return run.capture()
-
-
-def _order(source: Source) -> int:
-    """Agents first: they tell what devices the rows of the others mean."""
-    return 0 if header_in(source.head().lines, lambda cells: part_of(cells) is Part.AGENTS) else 1
 
 
 @dataclass(slots=True)
@@ -102,7 +98,8 @@ class _Run:
     """What the files of a run have told so far. ``rows``: of the parts that are there."""
 
     name: str
-    seen: RocmCollector
+    limits: Limits
+    seen: RocmCollector = field(init=False)
     sums: SumTable = field(default_factory=SumTable)
     counters: CounterTable = field(default_factory=CounterTable)
     rows: Counter[Part] = field(default_factory=Counter)
@@ -110,6 +107,9 @@ class _Run:
     moved: int = 0
     early: bool = False
     cut: bool = False
+
+    def __post_init__(self) -> None:
+        self.seen = RocmCollector(self.limits)
 
     def add(self, source: Source) -> None:
         """Read one file of the run."""
@@ -151,7 +151,7 @@ class _Run:
                 end=columns.whole(*_END),
                 names=names,
                 kinds=[WorkKind.KERNEL] * len(names),
-                devices=self.seen.agents.numbers(self._keys(columns.text(*_DEVICE))),
+                devices=_keys(columns.text(*_DEVICE)),
                 streams=[stream or f"queue {queue}" for stream, queue in zip(streams, queues, strict=True)],
                 correlation=columns.whole(*_CORRELATION),
             )
@@ -159,7 +159,7 @@ class _Run:
 
     def _copies(self, columns: "_Columns") -> None:
         names = columns.text("Direction", "Operation")
-        ends = [self._keys(columns.text(title)) for title in ("Source_Agent_Id", "Destination_Agent_Id")]
+        ends = [_keys(columns.text(title)) for title in ("Source_Agent_Id", "Destination_Agent_Id")]
         kinds, devices = self.seen.agents.of_copies(names, *ends)
         self.seen.add(
             Work(
@@ -193,12 +193,12 @@ class _Run:
         node, logical = columns.whole("Node_Id"), columns.whole("Logical_Node_Id")
         is_gpu = [kind.casefold() == "gpu" for kind in columns.text("Agent_Type")]
         place = np.cumsum(np.array(is_gpu)) - 1
-        order = np.argsort(node, kind="stable").tolist()[: self.seen.limits.devices]
+        order = np.argsort(node, kind="stable").tolist()[: self.limits.devices]
         rank = {at: number for number, at in enumerate(at for at in order if is_gpu[at])}
         self.seen.agents = Agents.of(
             [
                 Agent(
-                    keys=(f"agent {logical[at]}", f"agent {node[at]}", int(node[at]), f"gpu {rank.get(at, place[at])}"),
+                    keys=(f"agent {logical[at]}", f"agent {node[at]}", str(node[at]), f"gpu {rank.get(at, place[at])}"),
                     place=number,
                     is_gpu=is_gpu[at],
                     name=products[at] or names[at],
@@ -207,28 +207,22 @@ class _Run:
             ]
         )
 
-    def _keys(self, cells: Sequence[str]) -> list[int | str | None]:
-        """What the cells call agents: numbers where no list of agents is there."""
-        known = {cell: _key(cell, listed=bool(self.seen.agents.devices)) for cell in set(cells)}
-        return [known[cell] for cell in cells]
-
     def _counters(self, columns: "_Columns") -> None:
         names = columns.names()
         dispatches = columns.text("Dispatch_Id", "Index")
         durations = (columns.whole(*_END) - columns.whole(*_START)).tolist()
         if columns.has("Counter_Name"):
             counters, values = columns.text("Counter_Name"), columns.text("Counter_Value")
-            self.counters.add(names, dispatches, durations, counters, values, self.seen.limits)
+            self.counters.add(names, dispatches, durations, counters, values, self.limits)
             return
         for title in COUNTERS:
             if columns.has(title):
-                self.counters.add(
-                    names, dispatches, durations, [title] * len(names), columns.text(title), self.seen.limits
-                )
+                self.counters.add(names, dispatches, durations, [title] * len(names), columns.text(title), self.limits)
 
     # --- the answer ----------------------------------------------------------------------------------------------
 
     def capture(self) -> Capture:
+        """What all files tell together. Raises Refusal; to be asked once."""
         kind = Format.ROCPROF if self.early else Format.ROCPROF_V3
         if self.seen.device.rows or Part.KERNELS in self.rows or Part.COPIES in self.rows:
             line, notes = self.seen.timeline(self.name, self._told(), incomplete=not self.rows[Part.KERNELS])
@@ -284,12 +278,10 @@ def _moved_back(row: list[str], gap: int) -> list[str]:
     return [*row[:gap], *row[last:], *row[gap:last]] if gap < last < len(row) else row
 
 
-def _key(cell: str, *, listed: bool) -> int | str | None:
-    match = _AGENT.fullmatch(cell)
-    if match is None:
-        return None
-    number = int(match[2])
-    return f"{match[1].casefold()} {number}" if match[1] and listed else number
+def _keys(cells: Sequence[str]) -> list[str | None]:
+    """What the cells call agents: a number, ``agent 4``, ``gpu 0``; None where they name none."""
+    known = {cell: cell.casefold().replace("-", " ") if _AGENT.fullmatch(cell) else None for cell in set(cells)}
+    return [known[cell] for cell in cells]
 
 
 @dataclass(frozen=True, slots=True)

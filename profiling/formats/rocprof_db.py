@@ -5,7 +5,7 @@ from typing import Any
 
 from profiling.formats.capture import Capture, Format
 from profiling.formats.numbers import integers
-from profiling.formats.rocm import MOST_DEVICE, RocmCollector, Work, copy_kind
+from profiling.formats.rocm import RocmCollector, Work, copy_kind
 from profiling.formats.sqlite_file import Database
 from profiling.timeline import UNKNOWN, WorkKind
 
@@ -41,7 +41,7 @@ def _add(batch: list[Any], kind: WorkKind, seen: RocmCollector) -> None:
             end=end,
             names=names,
             kinds=[kind if kind is WorkKind.KERNEL else copy_kind(name) or kind for name in names],
-            devices=integers([row[3] for row in batch], 0, high=MOST_DEVICE),
+            devices=[row[3] for row in batch],
             streams=[f"queue {row[5]}" if row[6] is None else row[6] for row in batch],
             correlation=index,
         )

@@ -191,7 +191,7 @@ class _Results:
                 end=end,
                 names=[self.symbols.get(kernel) or f"kernel {kernel}" for kernel in kernels],
                 kinds=[WorkKind.KERNEL] * len(objects),
-                devices=self.seen.agents.numbers([_handle(info.agent_id) for info in infos]),
+                devices=[_handle(info.agent_id) for info in infos],
                 streams=[
                     f"queue {_handle(info.queue_id)}" if one.stream_id is None else _handle(one.stream_id)
                     for one, info in zip(objects, infos, strict=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from profiling.formats.capture import Capture, Format
 from profiling.formats.lookup import Lookup
 from profiling.formats.numbers import MOST_BYTES, integers
-from profiling.formats.rocm import MOST_DEVICE, RocmCollector, Work, copy_kind
+from profiling.formats.rocm import RocmCollector, Work, copy_kind
 from profiling.formats.sqlite_file import Database
 from profiling.notes import Refusal, RefusalCode
 from profiling.timeline import UNKNOWN, WorkKind
@@ -145,7 +145,7 @@ def _add(batch: list[Any], strings: Mapping[int, str], behind: _Behind, seen: Ro
                 for row, name, kind in zip(batch, own_names, types, strict=True)
             ],
             kinds=np.where(between, WorkKind.PEER_COPY, kinds).tolist(),
-            devices=integers([row[1] for row in batch], 0, high=MOST_DEVICE),
+            devices=[row[1] for row in batch],
             streams=[f"queue {row[2]}" if one < 0 else one for row, one in zip(batch, stream, strict=True)],
             correlation=call,
             bytes=_sizes(ids, call, kinds, behind),
