@@ -1,6 +1,7 @@
 """What happens to files: bytes flipped, cut, spliced and repeated, numbers and words exchanged."""
 
 import re
+import sqlite3
 from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
@@ -32,7 +33,9 @@ def damaged(draw: Callable[..., int], seeds: Sequence[bytes]) -> bytes:
     """One of the files after one to five faults."""
     content = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 5))):
-        if content:
+        if content.startswith(b"SQLite format 3") and draw(st.integers(0, 9)):
+            content = _cell(draw, content)
+        elif content:
             content = draw(st.sampled_from(_FAULTS))(draw, content, seeds)
     return content
 
@@ -98,5 +101,37 @@ def _lines(draw: Callable[..., int], content: bytes, seeds: Sequence[bytes]) -> 
     lines[one], lines[other] = lines[other], lines[one]
     return b"\n".join(lines)
 
+
+def _cell(draw: Callable[..., int], content: bytes) -> bytes:
+    """A database with one cell exchanged, or a column, or a table, taken away."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(content)
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        table = tables[draw(st.integers(0, len(tables) - 1))]
+        columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
+        column = columns[draw(st.integers(0, len(columns) - 1))]
+        kind = draw(st.sampled_from(("cell", "cell", "cell", "cell", "rows", "column", "table")))
+        if kind == "table":
+            connection.execute(f'DROP TABLE "{table}"')
+        elif kind == "column":
+            connection.execute(f'ALTER TABLE "{table}" DROP COLUMN "{column}"')
+        elif kind == "rows":
+            connection.execute(f'INSERT OR IGNORE INTO "{table}" SELECT * FROM "{table}"')
+        else:
+            row = draw(st.integers(0, 5))
+            where = f'rowid IN (SELECT rowid FROM "{table}" LIMIT 1 OFFSET {row})' if row else "1"
+            connection.execute(f'UPDATE OR IGNORE "{table}" SET "{column}" = ? WHERE {where}', [draw(_CELLS)])
+        connection.commit()
+        return connection.serialize()
+    except (sqlite3.Error, OverflowError, IndexError, ValueError):
+        return content
+    finally:
+        connection.close()
+
+
+_CELLS = st.sampled_from(
+    (None, 0, -1, 1, 2**31, 2**63 - 1, -(2**63), 0.5, 1e308, float("inf"), "", "gemm", "7", "x" * 5000, b"\xff\x00")
+)
 
 _FAULTS = (_flip, _cut, _remove, _overwrite, _repeat, _splice, _number, _number, _word, _lines)
