@@ -33,19 +33,22 @@ class Export:
     _texts: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.tables = {}
-        versions: dict[str, int] = {}
+        found: dict[str, list[tuple[int, str]]] = {}
         for folded, spelled in self.database.tables(views=False).items():
             match = _VERSION.fullmatch(folded)
             name, version = (match[1], int(match[2][:4])) if match else (folded, 1)
-            if version > versions.get(name, 0):
-                self.tables[name], versions[name] = spelled, version
+            found.setdefault(name, []).append((version, spelled))
+        self.tables = {name: self._newest(versions) for name, versions in found.items()}
+
+    def _newest(self, versions: list[tuple[int, str]]) -> str:
+        """The newest of the versions of a table that has rows; the newest where none has."""
+        ordered = [spelled for _, spelled in sorted(versions, reverse=True)]
+        if len(ordered) == 1:
+            return ordered[0]
+        return next((one for one in ordered if self.database.has_rows(one)), ordered[0])
 
     def has(self, table: str) -> bool:
         return table in self.tables
-
-    def has_column(self, table: str, column: str) -> bool:
-        return table in self.tables and column.lower() in self.database.columns(self.tables[table])
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
         """Columns of some ten thousand rows at a time, each a tuple. Raises Refusal for too many rows."""

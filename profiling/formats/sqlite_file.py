@@ -35,6 +35,10 @@ class Database:
         cursor = self.connection.execute(f"SELECT * FROM {_quoted(table)} LIMIT 0")  # noqa: S608
         return {entry[0].lower(): entry[0] for entry in cursor.description}
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table that is there has any row."""
+        return self.connection.execute(f"SELECT 1 FROM {_quoted(table)} LIMIT 1").fetchone() is not None  # noqa: S608
+
     def batches(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> Iterator[list[Any]]:
         """Rows of the chosen columns in lists of at most some ten thousand; absent columns come as None.
 

@@ -100,6 +100,12 @@ def test_tables_are_found_under_any_version(tmp_path: Path, suffix: str) -> None
     assert (line.names, line.duration_ns.tolist(), line.host.launches) == (("gemm",), [10], None)
 
 
+def test_of_several_versions_of_a_table_the_newest_with_rows_counts(tmp_path: Path) -> None:
+    old, new = [kernel(0, 10)], [kernel(5, 30)]
+    line = _one(tmp_path, **{KERNEL: old, f"{KERNEL}_V2": new, f"{KERNEL}_V3": [], "StringIds": texts("gemm")})
+    assert line.duration_ns.tolist() == [25]
+
+
 def test_copies_between_devices_are_communication_and_graphs_are_whole(tmp_path: Path) -> None:
     copies = [
         kernel(0, 10, bytes=4, copyKind=1, srcDeviceId=None, dstDeviceId=None),
