@@ -193,12 +193,12 @@ def _step_notes(ranks: Sequence[RankReading], marks: bool) -> list[Note]:
     """``marks``: the profiler marks steps by itself where its schedule is used, so that their lack is a warning."""
     notes: list[Note] = []
     steps = [rank.steps for rank in ranks]
-    if any(one.observed is None for one in steps):
+    if any(one.source is None for one in steps):
         notes.append(Note(NoteCode.NO_STEP_MARKERS))
-    repeated = {one.repeated for one in steps}
-    if len(repeated) == 1 and None not in repeated:
+    repeated = [one.repeated for one in steps if one.repeated is not None]
+    if repeated:
         code = NoteCode.UNMARKED_REPETITION if marks else NoteCode.STEPS_FROM_REPETITION
-        notes.append(Note(code, {"count": steps[0].repeated or 0}))
+        notes.append(Note(code, {"count": min(repeated)}))
     worst = max(steps, key=lambda one: one.first_ratio or 0.0, default=None)
     if worst is not None and worst.first_ratio is not None:
         code = NoteCode.FIRST_STEP_EXCLUDED if worst.set_aside == 1 else NoteCode.FIRST_STEPS_EXCLUDED

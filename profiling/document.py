@@ -7,6 +7,7 @@ from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow
 from profiling.evidence_document import evidence_document
 from profiling.idle import IdleCauses
+from profiling.kernels import FAMILIES_VERSION
 from profiling.messages import sentence
 from profiling.notes import Note, Outcome, Refusal
 from profiling.rank import DeviceReading, RankReading
@@ -18,6 +19,7 @@ def analysis_document(analysis: Analysis) -> dict[str, Any]:
     return {
         "format": analysis.format,
         "outcome": str(analysis.outcome),
+        "kernel_families_version": FAMILIES_VERSION,
         "notes": [note_document(note) for note in analysis.notes],
         "ranks": [
             rank_document(rank, device, waited)
@@ -83,10 +85,15 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "host_ops": rank.operators,
         "launches": rank.launches,
         "first_gpu_event_unix_us": _us(rank.first_unix_ns),
+        "unclassified_share": _share(device.region.unclassified_ns, device.region.kernel_ns),
         "idle_by_cause": _idle(device.idle),
         "rates": [_rate(one) for one in device.rates],
         **_steps(rank),
     }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 def _idle(causes: IdleCauses) -> dict[str, float | None]:
