@@ -17,16 +17,17 @@ from profiling.formats import xla_names as xla
 from profiling.formats.assemble import Around, assemble
 from profiling.formats.capture import Capture, Format
 from profiling.formats.chrome_json import EventStream
-from profiling.formats.columns import DeviceColumns, LaunchColumns, Rows
+from profiling.formats.columns import DeviceColumns, Rows
 from profiling.formats.detect import BLANK
+from profiling.formats.limits import Limits
 from profiling.formats.numbers import integers
 from profiling.formats.source import Head, Source
 from profiling.formats.times import INVALID, nanoseconds
 from profiling.formats.trace_events import Batch, Event
+from profiling.formats.xla_host import HostColumns, HostEvents
 from profiling.formats.xla_steps import MarkedStep, step_spans
-from profiling.intervals import NOTHING, Intervals, join, union
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
-from profiling.timeline import HostSide, WorkKind
+from profiling.timeline import WorkKind
 
 _PLANE_NAME = re.compile(rb'"name"\s*:\s*"[^"/\\]{0,64}/(?:host:CPU|host:metadata|device:[A-Z]{3,16}:[0-9])')
 _XLA_ARGUMENT = re.compile(rb'"(?:hlo_op|hlo_module)"\s*:\s*"')
@@ -34,6 +35,7 @@ _NOT_XLA = re.compile(rb'"(?:schemaVersion|deviceProperties)"\s*:|"cat"\s*:\s*"(
 _CAPS = (1_000_000, 5_000_000)
 _CAP_TOLERANCE = 0.001
 _LONGEST_NS = 86_400 * 10**9
+_LATEST_NS = 1 << 62
 OTHER, STREAM, STEPS, HOST = range(4)
 
 
@@ -51,7 +53,7 @@ def read(source: Source) -> Capture:
 
     Names of processes and threads mostly precede their events; where they do not, the file is read again.
     """
-    names = Names()
+    names = Names(source.limits)
     seen, stream = _pass(source, names)
     if any(names.has(*key) for key in seen.unnamed):
         seen, stream = _pass(source, names)
@@ -91,6 +93,7 @@ def _one(raw: bytes) -> _Args:
 class Names:
     """What processes are planes, of which ``devices`` are GPUs, and what lines their threads are."""
 
+    limits: Limits
     processes: set[Any] = field(default_factory=set)
     devices: dict[Any, int] = field(default_factory=dict)
     device_names: dict[int, str] = field(default_factory=dict)
@@ -116,6 +119,8 @@ class Names:
         self.has_tpu = self.has_tpu or xla.TPU_PLANE.search(text) is not None
         if match := xla.GPU_PLANE.search(text):
             taken = {number for process, number in self.devices.items() if process != pid}
+            if len(taken) >= self.limits.devices:
+                raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
             number = int(match[1])
             self.devices[pid] = number if number not in taken else max(taken) + 1
             self.device_names[self.devices[pid]] = xla.device_name(match[2])
@@ -141,22 +146,17 @@ class _Seen:
 
     names: Names
     device: DeviceColumns
-    calls: LaunchColumns = field(default_factory=LaunchColumns)
+    host: HostColumns = field(default_factory=HostColumns)
     counts: Counter[NoteCode] = field(default_factory=Counter)
     steps: list[MarkedStep] = field(default_factory=list)
-    waits: Intervals = NOTHING
-    input: Intervals = NOTHING
     unnamed: set[Any] = field(default_factory=set)
-    has_backward: bool = False
     timed: int = 0
-    launches: int = 0
-    graph_launches: int = 0
 
     def add(self, batch: Batch) -> None:
         for event in batch.events:
             if event.ph == "M":
                 self.names.add(event)
-        self.has_backward = self.has_backward or xla.mentions_backward(batch.text)
+        self.host.has_backward = self.host.has_backward or xla.mentions_backward(batch.text)
         picked: tuple[list[int], ...] = ([], [], [], [])
         roles: dict[Any, int] = {}
         for place, event in enumerate(batch.events):
@@ -173,15 +173,13 @@ class _Seen:
         self._streams(batch, picked[STREAM])
         self._device_steps(batch, picked[STEPS])
         self._host(batch, picked[HOST])
-        if (
-            max(len(self.unnamed), len(self.names.threads), len(self.names.processes), len(self.steps))
-            > self.device.limits.rows
-        ):
-            raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": self.device.limits.rows})
+        limit = self.device.limits.rows
+        if max(map(len, (self.unnamed, self.names.threads, self.names.processes, self.steps))) > limit:
+            raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": limit})
 
     def _streams(self, batch: Batch, chosen: list[int]) -> None:
         start, duration = _times(batch, chosen)
-        unusable = (np.abs(start) > 2**62) | (np.abs(duration) > _LONGEST_NS)
+        unusable = (np.abs(start) > _LATEST_NS) | (np.abs(duration) > _LONGEST_NS)
         negative = ~unusable & (duration < 0)
         self.counts[NoteCode.BAD_TIMES] += int(unusable.sum())
         self.counts[NoteCode.NEGATIVE_DURATIONS] += int(negative.sum())
@@ -218,19 +216,23 @@ class _Seen:
         if not chosen:
             return
         start, duration = _times(batch, chosen)
-        lasting = (np.abs(start) < 2**62) & (duration > 0) & (duration <= _LONGEST_NS)
-        events = [batch.events[at] for at in chosen]
-        names = [str(event.name) for event in events]
+        usable = np.flatnonzero((np.abs(start) < _LATEST_NS) & (np.abs(duration) <= _LONGEST_NS))
+        start, duration = start[usable], duration[usable]
+        events = [batch.events[chosen[at]] for at in usable]
+        names, args = [str(event.name) for event in events], _decoded(events)
         waits, inputs, graphs = (_matching(pattern, names) for pattern in (xla.WAIT, xla.INPUT, xla.GRAPH_LAUNCH))
-        args = _decoded(events)
-        correlation = integers([one.correlation for one in args], 0, low=1)
-        self.calls.add(start, correlation)
-        self.launches += int(((correlation > 0) & ~waits).sum())
-        self.graph_launches += int(((correlation > 0) & graphs).sum())
-        self.waits = join(self.waits, _covered(start, duration, lasting & waits))
-        self.input = join(self.input, _covered(start, duration, lasting & inputs))
+        self.host.add(
+            HostEvents(
+                start=start,
+                duration=duration,
+                correlation=integers([one.correlation for one in args], 0, low=1),
+                waits=waits,
+                input=inputs,
+                graphs=graphs,
+            )
+        )
         number = integers([one.step for one in args], -1)
-        for at in np.flatnonzero(lasting & (number >= 0)).tolist():
+        for at in np.flatnonzero((duration > 0) & (number >= 0)).tolist():
             begin = int(start[at])
             self.steps.append(MarkedStep(None, int(number[at]), begin, begin + int(duration[at])))
 
@@ -238,10 +240,6 @@ class _Seen:
 def _matching(pattern: re.Pattern[str], names: Sequence[str]) -> NDArray[np.bool_]:
     matching = {name for name in set(names) if pattern.search(name[:1000])}
     return np.array([name in matching for name in names], dtype=bool)
-
-
-def _covered(start: NDArray[np.int64], duration: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Intervals:
-    return union(start[chosen], start[chosen] + duration[chosen])
 
 
 def _times(batch: Batch, chosen: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -291,18 +289,11 @@ def _refuse_without_gpu_work(seen: _Seen, stream: EventStream, source: Source) -
 
 def _capture(seen: _Seen, stream: EventStream, source: Source) -> Capture:
     notes = [*source.notes, *_reading_notes(seen, stream, source)]
-    notes += xla.graph_notes(seen.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
-    has_calls = seen.calls.ids.size > 0
-    launched = seen.calls.starts_of(seen.device.column("correlation")) if has_calls else None
+    notes += xla.graph_notes(seen.host.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
+    launched = seen.host.launched(seen.device.column("correlation"))
     around = Around(
         source=source.name,
-        host=HostSide(
-            launches=seen.launches if has_calls else None,
-            graph_launches=seen.graph_launches,
-            has_backward=seen.has_backward,
-            waits=seen.waits,
-            input=seen.input,
-        ),
+        host=seen.host.side(),
         steps=step_spans(seen.steps, seen.device.column("start"), launched),
         device_names=seen.names.device_names,
         incomplete=_cap(seen.timed) is not None,

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from profiling.formats import xla_names as xla
 from profiling.formats.assemble import Around, assemble
 from profiling.formats.capture import Capture, Format
-from profiling.formats.columns import DeviceColumns, LaunchColumns, Rows
+from profiling.formats.columns import DeviceColumns, Rows
 from profiling.formats.protobuf_wire import Span, WireFile
 from profiling.formats.source import Head, Source
+from profiling.formats.xla_host import HostColumns, HostEvents
 from profiling.formats.xla_steps import MarkedStep, step_spans
 from profiling.formats.xspace import (
     ERRORS,
@@ -30,9 +30,8 @@ from profiling.formats.xspace import (
     name_of_plane,
     read_plane,
 )
-from profiling.intervals import NOTHING, Intervals, join, union
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
-from profiling.timeline import UNKNOWN, HostSide, WorkKind
+from profiling.timeline import UNKNOWN, WorkKind
 
 _FIRST_PLANE = re.compile(
     rb"\A\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12[\x01-\x7f]"
@@ -79,19 +78,14 @@ class Profile:
     """What is kept of a file. ``cut``: it ends inside a plane."""
 
     device: DeviceColumns
-    calls: LaunchColumns = field(default_factory=LaunchColumns)
+    host: HostColumns = field(default_factory=HostColumns)
     counts: Counter[NoteCode] = field(default_factory=Counter)
     steps: list[MarkedStep] = field(default_factory=list)
-    waits: Intervals = NOTHING
-    input: Intervals = NOTHING
     device_names: dict[int, str] = field(default_factory=dict)
     vendor: str | None = None
     warnings: list[str] = field(default_factory=list)
     has_tpu: bool = False
-    has_backward: bool = False
     events: int = 0
-    launches: int = 0
-    graph_launches: int = 0
     started_unix_ns: int | None = None
     cut: bool = False
 
@@ -137,6 +131,8 @@ class _Reader:
     def _device(self, plane: Plane, number: int, rest: str) -> None:
         seen = self.seen
         seen.device_names[number] = xla.device_name(rest)
+        if len(seen.device_names) > self.source.limits.devices:
+            raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.source.limits.devices})
         seen.vendor = seen.vendor or xla.vendor(plane.facts.get("device_vendor"))
         lines = lines_of(self.wire, plane)
         for events in self._batches(line for line in lines if xla.STREAM.match(line.name)):
@@ -181,21 +177,25 @@ class _Reader:
         )
 
     def _host(self, plane: Plane) -> None:
-        seen = self.seen
-        seen.has_backward = seen.has_backward or any(map(xla.mentions_backward, plane.stats.values()))
-        graphs, waits = plane.events_named(xla.GRAPH_LAUNCH), plane.events_named(xla.WAIT)
-        inputs = plane.events_named(xla.INPUT)
+        host = self.seen.host
+        host.has_backward = host.has_backward or any(map(xla.mentions_backward, plane.stats.values()))
+        waits, inputs, graphs = (plane.events_named(pattern) for pattern in (xla.WAIT, xla.INPUT, xla.GRAPH_LAUNCH))
         correlations, numbers = plane.stats_named(_CORRELATION), plane.stats_named(_STEP)
         for events in self._batches(lines_of(self.wire, plane)):
-            correlation = np.where(events.usable, events.integers(correlations, 0), 0)
-            waiting = np.isin(events.name, waits)
-            seen.calls.add(events.start, correlation)
-            seen.launches += int(((correlation > 0) & ~waiting).sum())
-            seen.graph_launches += int(((correlation > 0) & np.isin(events.name, graphs)).sum())
-            seen.waits = join(seen.waits, _lasting(events, waiting))
-            seen.input = join(seen.input, _lasting(events, np.isin(events.name, inputs)))
+            usable = events.usable
+            names = events.name[usable]
+            host.add(
+                HostEvents(
+                    start=events.start[usable],
+                    duration=events.duration[usable],
+                    correlation=events.integers(correlations, 0)[usable],
+                    waits=np.isin(names, waits),
+                    input=np.isin(names, inputs),
+                    graphs=np.isin(names, graphs),
+                )
+            )
             number = events.integers(numbers, UNKNOWN)
-            chosen = np.flatnonzero(events.usable & (events.duration > 0) & (number >= 0)).tolist()
+            chosen = np.flatnonzero(usable & (events.duration > 0) & (number >= 0)).tolist()
             self._steps(None, events, chosen, number[chosen].tolist())
 
     def _steps(self, device: int | None, events: Events, chosen: list[int], numbers: list[int]) -> None:
@@ -215,12 +215,6 @@ def _is_wanted(stat: str) -> bool:
     return stat in (_CORRELATION, _STEP) or xla.mentions_backward(stat)
 
 
-def _lasting(events: Events, chosen: NDArray[np.bool_]) -> Intervals:
-    chosen = chosen & events.usable & (events.duration > 0)
-    start = events.start[chosen]
-    return union(start, start + events.duration[chosen])
-
-
 def _refuse_without_gpu_work(seen: Profile, *, converted: bool) -> None:
     if seen.device.rows:
         return
@@ -238,19 +232,12 @@ def _capture(seen: Profile, source: Source) -> Capture:
     if seen.cut:
         notes.append(Note(NoteCode.FILE_TRUNCATED, {"events": seen.device.rows}))
     notes += xla.warning_notes(seen.warnings)
-    notes += xla.graph_notes(seen.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
+    notes += xla.graph_notes(seen.host.graph_launches, int((seen.device.column("kind") == WorkKind.GRAPH).sum()))
     start = seen.device.column("start")
-    has_calls = seen.calls.ids.size > 0
-    launched = seen.calls.starts_of(seen.device.column("correlation")) if has_calls else None
+    launched = seen.host.launched(seen.device.column("correlation"))
     around = Around(
         source=source.name,
-        host=HostSide(
-            launches=seen.launches if has_calls else None,
-            graph_launches=seen.graph_launches,
-            has_backward=seen.has_backward,
-            waits=seen.waits,
-            input=seen.input,
-        ),
+        host=seen.host.side(),
         steps=step_spans(seen.steps, start, launched),
         device_names=seen.device_names,
         vendor=seen.vendor,

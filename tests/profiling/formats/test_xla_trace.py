@@ -189,6 +189,13 @@ def test_limits_hold(tmp_path: Path) -> None:
         assert caught.value.code is code
 
 
+def test_many_devices_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, [process(pid, f"/device:GPU:{pid}") for pid in range(9)])
+    with pytest.raises(Refusal) as caught:
+        read(path, Limits(devices=8))
+    assert caught.value.code is RefusalCode.TOO_MANY_DEVICES
+
+
 ODD = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.integers(), max_size=2)
 )

@@ -240,6 +240,12 @@ def test_limits_hold(tmp_path: Path) -> None:
         assert caught.value.code is code
 
 
+def test_many_devices_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as caught:
+        read(saved(tmp_path, *(gpu(number) for number in range(9))), Limits(devices=8))
+    assert caught.value.code is RefusalCode.TOO_MANY_DEVICES
+
+
 def test_names_of_the_host_that_mean_nothing_are_not_kept(tmp_path: Path) -> None:
     host = Plane("/host:CPU")
     host.line("python", [host.event(f"$module.py:{at} call", at, 1) for at in range(100)])
