@@ -107,6 +107,10 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.GRAPHS_UNDER_RECORDED: _(
         "Only %(seen)s of %(count)s CUDA graph launches have kernels in the capture; idle time is unknown."
     ),
+    NoteCode.KERNELS_MISSING: _(
+        "Only %(seen)s of %(count)s kernel launches have kernels in the capture; idle time is unknown."
+    ),
+    NoteCode.OCCUPANCY_UNKNOWN: _("Occupancy unknown for %(count)s kernel(s)."),
     NoteCode.STEPS_FROM_RANGES: _("Steps are taken from %(count)s repeated ranges named “%(name)s”."),
     NoteCode.EVENTS_CAPPED: _(
         "The file has as many events as its exporter writes at most (%(limit)s): what came later is missing."

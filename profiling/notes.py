@@ -82,6 +82,8 @@ class NoteCode(StrEnum):
     TOO_FEW_VALUES = "too_few_values"
     GRAPHS_WHOLE = "graphs_whole"
     GRAPHS_UNDER_RECORDED = "graphs_under_recorded"
+    KERNELS_MISSING = "kernels_missing"
+    OCCUPANCY_UNKNOWN = "occupancy_unknown"
     STEPS_FROM_RANGES = "steps_from_ranges"
     EVENTS_CAPPED = "events_capped"
     COMMAND_BUFFERS = "command_buffers"
@@ -231,6 +233,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.TOO_FEW_VALUES: Outcome.WARN,
     NoteCode.GRAPHS_WHOLE: Outcome.PARTIAL,
     NoteCode.GRAPHS_UNDER_RECORDED: Outcome.PARTIAL,
+    NoteCode.KERNELS_MISSING: Outcome.PARTIAL,
 }
 """Notes that lower the outcome; all others are information."""
 

@@ -95,7 +95,8 @@ class Timeline:
     ``steps_from``: what marked ``steps``. ``epoch_ns`` + a time of the capture = Unix time. ``vendor`` of the devices.
     ``flops`` and ``moved_bytes``: work of each row where the capture has the shapes of its operator, else NaN; None
     where it has no shapes at all. ``occupancy_known``: kernels with a usable occupancy. ``incomplete``: the profiler
-    lost events, so that all figures are lower bounds.
+    lost events, so that all figures are lower bounds. ``idle_known`` is false where device work is missing from the
+    capture, so that a gap in it need not be idle time.
     """
 
     rank: int | None
@@ -123,6 +124,7 @@ class Timeline:
     moved_bytes: NDArray[np.float64] | None = None
     occupancy_known: int | None = None
     incomplete: bool = False
+    idle_known: bool = True
 
     @property
     def end_ns(self) -> NDArray[np.int64]:

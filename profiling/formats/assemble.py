@@ -19,7 +19,10 @@ _UNLINKED = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """What a reader knows besides the rows; fields as in ``Timeline``."""
+    """What a reader knows besides the rows; fields as in ``Timeline`` and ``Collectives``.
+
+    ``flops`` and ``moved_bytes`` are in order of the rows as they were added.
+    """
 
     source: str
     rank: int | None = None
@@ -33,6 +36,10 @@ class Around:
     peak_memory_bytes: int | None = None
     occupancy_known: int | None = None
     incomplete: bool = False
+    idle_known: bool = True
+    communicators: tuple[str, ...] = ()
+    flops: NDArray[np.float64] | None = None
+    moved_bytes: NDArray[np.float64] | None = None
 
 
 def assemble(device: DeviceColumns, launched: NDArray[np.int64] | None, around: Around) -> tuple[Timeline, list[Note]]:
@@ -142,7 +149,7 @@ def timeline_of(
 ) -> Timeline:
     """The Timeline of the chosen rows, in their order."""
     return Timeline(
-        collectives=_collectives(device, rows),
+        collectives=_collectives(device, rows, around.communicators),
         rank=around.rank,
         world_size=around.world_size,
         source=around.source,
@@ -165,18 +172,25 @@ def timeline_of(
         vendor=around.vendor,
         occupancy_known=around.occupancy_known,
         incomplete=around.incomplete,
+        idle_known=around.idle_known,
+        flops=None if around.flops is None else around.flops[rows],
+        moved_bytes=None if around.moved_bytes is None else around.moved_bytes[rows],
     )
 
 
-def _collectives(device: DeviceColumns, rows: NDArray[np.int64]) -> Collectives:
+def _collectives(device: DeviceColumns, rows: NDArray[np.int64], communicators: tuple[str, ...]) -> Collectives:
     place = np.full(device.rows, UNKNOWN, dtype=np.int64)
     place[rows] = np.arange(rows.size)
     mine = place[device.column("collective_row")]
     order = np.argsort(mine, kind="stable")
     order = order[mine[order] != UNKNOWN]
+    communicator, sequence = device.column("communicator")[order], device.column("sequence")[order]
     return Collectives(
         row=mine[order],
         kind=device.column("collective_kind")[order],
         message_bytes=device.column("message")[order],
         group_size=device.column("group")[order],
+        communicator=communicator if (communicator != UNKNOWN).any() else None,
+        sequence=sequence if (sequence != UNKNOWN).any() else None,
+        communicators=communicators,
     )

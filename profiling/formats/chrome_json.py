@@ -22,7 +22,7 @@ from profiling.formats.damaged_json import (
 from profiling.formats.detect import without_events
 from profiling.formats.limits import Limits
 from profiling.formats.top_level import Keys, end_of_document, read_keys
-from profiling.formats.trace_events import Batch, DecodingFailure, decode_events, duplicate_keys, likely_ends
+from profiling.formats.trace_events import Batch, Decoding, DecodingFailure, decode_events, likely_ends
 from profiling.notes import NoteCode, Refusal, RefusalCode
 
 _EVENTS_KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -40,12 +40,15 @@ _PHASE = b'"ph"'
 class EventStream:
     """Reads one document. What is public is final once ``batches`` is used up.
 
-    ``metadata``: the top-level keys before and after the events. ``complete`` is false where the document ends early;
-    ``events`` counts what was read. ``fault``: the first damage by which events are lost.
+    ``decode`` turns a list of events into objects; ``batch_bytes`` of text are gathered for it. ``metadata``: the
+    top-level keys before and after the events. ``complete`` is false where the document ends early; ``events`` counts
+    what was read. ``fault``: the first damage by which events are lost.
     """
 
     chunks: Iterator[bytes]
     limits: Limits
+    decode: Decoding = decode_events
+    batch_bytes: int = 1 << 19
     metadata: dict[str, Any] = field(default_factory=dict)
     repairs: Counter[NoteCode] = field(default_factory=Counter)
     complete: bool = True
@@ -57,7 +60,7 @@ class EventStream:
 
     def batches(self) -> Iterator[Batch]:
         """All events in order of the file. Raises Refusal."""
-        self.chunks = self._metered(self.chunks)
+        self.chunks = self._gathered(self.chunks)
         self._open()
         ended = False
         for chunk in self.chunks:
@@ -71,10 +74,14 @@ class EventStream:
             yield self._counted(self._last())
         self._close()
 
-    def _metered(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            self._received += len(chunk)
-            yield chunk
+    def _gathered(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        for first in chunks:
+            parts, size = [first], len(first)
+            while size < self.batch_bytes and (more := next(chunks, None)) is not None:
+                parts.append(more)
+                size += len(more)
+            self._received += size
+            yield b"".join(parts) if len(parts) > 1 else first
 
     @property
     def _offset(self) -> int:
@@ -83,7 +90,6 @@ class EventStream:
 
     def _counted(self, batch: Batch) -> Batch:
         self.events += len(batch.events)
-        self.repairs[NoteCode.DUPLICATE_KEYS] += duplicate_keys(batch)
         if self.events > self.limits.events:
             raise Refusal(RefusalCode.TOO_MANY_EVENTS, {"limit": self.limits.events})
         return batch
@@ -136,9 +142,9 @@ class EventStream:
         """The events that stand complete in the buffer, and whether the array ended; the rest stays."""
         ends = likely_ends(self._buffer)
         for end in [ends[at] for at in _NEAR_THEN_FAR if at < len(ends)]:
-            text = b"[" + self._buffer[:end] + b"]"
+            text = b"".join((b"[", memoryview(self._buffer)[:end], b"]"))
             try:
-                events = decode_events(text)
+                events = self.decode(text)
             except DecodingFailure as error:
                 if (batch := self._ended(text, error)) is not None:
                     return batch, True
@@ -164,7 +170,7 @@ class EventStream:
         if end is None:
             return None
         array = text[:end].rstrip()
-        events = decode_events(array)
+        events = self.decode(array)
         self._buffer = self._buffer[end - 1 :]
         return Batch(events, array)
 
@@ -172,7 +178,7 @@ class EventStream:
         """What is left when the file ends and no end of the array was seen yet."""
         text = b"[" + self._buffer
         try:
-            batch = Batch(decode_events(text), text)
+            batch = Batch(self.decode(text), text)
         except DecodingFailure as error:
             ended = self._ended(text, error)
             return self._unended() if ended is None else ended
@@ -184,7 +190,7 @@ class EventStream:
         """An array without its bracket: legal in the list form, a cut file in the object form; or damaged text."""
         body = self._buffer.rstrip().removesuffix(b",")
         end = close_of_array(body, self.limits)
-        mended = mend(body[:end], self.limits, self._offset) if body else None
+        mended = mend(body[:end], self.limits, self._offset, self.decode) if body else None
         self._buffer = b"" if end is None else body[end + 1 :]
         if end is None:
             self.complete = self.bare_list and not (mended and mended.cut)
@@ -193,7 +199,7 @@ class EventStream:
         return self._taken(mended)
 
     def _mended(self, end: int) -> Batch:
-        mended = mend(self._buffer[:end], self.limits, self._offset)
+        mended = mend(self._buffer[:end], self.limits, self._offset, self.decode)
         self._buffer = self._buffer[end:].lstrip(b"," + _SPACE)
         self.repairs[NoteCode.EVENTS_UNREADABLE] += mended.cut
         return self._taken(mended)

@@ -2,23 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from profiling.formats.limits import Limits
+from profiling.intervals import NOTHING, Intervals
 from profiling.kernels import COMMUNICATING, Family, classify
 from profiling.notes import Refusal, RefusalCode
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind
 
 _TYPES: dict[str, type] = {
-    "start": np.int64, "duration": np.int64, "device": np.int32, "stream": np.int32, "process": np.int32,
+    "start": np.int64, "duration": np.int64, "device": np.int32, "stream": np.int32, "process": np.int16,
     "kind": np.int8, "name": np.int32, "correlation": np.int64, "bytes": np.int64,
     "collective_row": np.int64, "collective_kind": np.int8, "message": np.int64, "group": np.int32,
+    "communicator": np.int32, "sequence": np.int64,
 }  # fmt: skip
 _FIRST_ROWS = 1 << 12
+_PIECE = 1 << 16
 
 
 @dataclass(slots=True)
@@ -39,6 +43,11 @@ class Column:
         self._block[self.size : end] = values
         self.size = end
 
+    def keep(self, rows: NDArray[np.int64]) -> None:
+        """Keep the chosen rows alone, in their order."""
+        self._block = self._block[rows]
+        self.size = len(rows)
+
     @property
     def values(self) -> NDArray[Any]:
         """What was appended; no view may be held while the column still grows."""
@@ -47,11 +56,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveColumns:
-    """What a reader knows of some communication kernels; columns of one shape, ``UNKNOWN`` where it does not."""
+    """What a reader knows of some communication kernels; columns of one shape, ``UNKNOWN`` where it does not.
+
+    ``communicator`` numbers the process groups, ``sequence`` the calls in one of them; None where none is known.
+    """
 
     kind: NDArray[np.int8]
     message: NDArray[np.int64]
     group: NDArray[np.int64]
+    communicator: NDArray[np.int64] | None = None
+    sequence: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +118,7 @@ class DeviceColumns:
 
     def add(self, rows: Rows) -> None:
         """Append rows; kinds are corrected for copies that run as kernels."""
-        names = np.array([self._name_id(name) for name in rows.names], dtype=np.int32)
+        names = self._numbers_of(rows.names)
         family = np.array(self._families, dtype=np.int8)[names]
         kind = self._corrected(np.array(rows.kinds, dtype=np.int8), family, names)
         self._append("start", rows.start)
@@ -128,9 +142,11 @@ class DeviceColumns:
     def _append(self, name: str, values: NDArray[Any]) -> None:
         self._columns[name].append(values)
 
-    def _name_id(self, raw: Any) -> int:
-        known = self._name_ids.get(raw) if raw.__class__ is str else None
-        return self._new_name(raw) if known is None else known
+    def _numbers_of(self, names: Sequence[Any]) -> NDArray[np.int32]:
+        numbers = list(map(self._name_ids.get, names))
+        if None in numbers:
+            numbers = [self._new_name(name) if one is None else one for name, one in zip(names, numbers, strict=True)]
+        return np.array(numbers, dtype=np.int32)
 
     def _new_name(self, raw: Any) -> int:
         name = str(raw)[: self.limits.name_characters].replace("\x00", "")
@@ -165,6 +181,9 @@ class DeviceColumns:
         self._append("collective_kind", found.kind)
         self._append("message", found.message)
         self._append("group", found.group)
+        unknown = np.full(len(places), UNKNOWN)
+        self._append("communicator", unknown if found.communicator is None else found.communicator)
+        self._append("sequence", unknown if found.sequence is None else found.sequence)
 
 
 def _by_name(places: list[int], named: list[CollectiveKind | None]) -> CollectiveColumns:
@@ -181,33 +200,92 @@ def _numbered(seen: dict[Any, int], keys: Sequence[Any]) -> NDArray[np.int32]:
     """The number of each key, new keys numbered on; anything but an integer counts by its text."""
     if set(map(type, keys)) != {int}:
         keys = [key if key.__class__ is int else str(key)[:80] for key in keys]
-    for key in set(keys) - seen.keys():
+    distinct = set(keys)
+    for key in distinct - seen.keys():
         seen[key] = len(seen)
-    return np.array([seen[key] for key in keys], dtype=np.int32)
+    if len(distinct) == 1:
+        return np.full(len(keys), seen[keys[0]], dtype=np.int32)
+    return np.array(list(map(seen.__getitem__, keys)), dtype=np.int32)
+
+
+class Expected(IntEnum):
+    """What device work a call must have led to, if the capture is whole."""
+
+    NOTHING = 0
+    KERNEL = 1
+    GRAPH = 2
 
 
 @dataclass(slots=True)
 class LaunchColumns:
-    """Start and correlation id (0 = none) of every runtime and driver call."""
+    """Start and correlation id (0 = none) of every runtime and driver call; optional: what it leads to, its process."""
 
     ids: Column = field(default_factory=lambda: Column(np.int64))
     starts: Column = field(default_factory=lambda: Column(np.int64))
+    expected: Column = field(default_factory=lambda: Column(np.int8))
+    processes: Column = field(default_factory=lambda: Column(np.int16))
+    _answered: NDArray[np.bool_] | None = None
 
-    def add(self, start: NDArray[np.int64], correlation: NDArray[np.int64]) -> None:
+    def add(
+        self,
+        start: NDArray[np.int64],
+        correlation: NDArray[np.int64],
+        expected: NDArray[np.int8] | None = None,
+        processes: NDArray[np.int32] | None = None,
+    ) -> None:
         useful = (correlation > 0) & (start > UNKNOWN)
         self.ids.append(correlation[useful])
         self.starts.append(start[useful])
+        for column, values in ((self.expected, expected), (self.processes, processes)):
+            column.append(np.zeros(int(useful.sum())) if values is None else values[useful])
 
-    def starts_of(self, correlation: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Start of the call with each id, ``UNKNOWN`` where none has it; the first call wins."""
-        found = np.full(correlation.shape, UNKNOWN, dtype=np.int64)
-        ids, starts = self.ids.values, self.starts.values
-        if ids.size == 0:
-            return found
-        if not (ids[1:] > ids[:-1]).all():
-            ids, first = np.unique(ids, return_index=True)
-            starts = starts[first]
+    def of_processes(self, numbers: Sequence[int]) -> "LaunchColumns":
+        """The calls of some processes alone."""
+        mine = np.isin(self.processes.values, numbers)
+        part = LaunchColumns()
+        part.add(self.starts.values[mine], self.ids.values[mine], self.expected.values[mine])
+        return part
+
+    def starts_of(self, correlation: NDArray[np.int64], out: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Start of the call with each id, ``UNKNOWN`` where none has it; the first call wins.
+
+        ``out``: written to instead of a new array; it may be ``correlation`` itself.
+        """
+        found = np.empty(correlation.shape, dtype=np.int64) if out is None else out
+        self._sort()
+        for low in range(0, correlation.size, _PIECE):
+            found[low : low + _PIECE] = self._starts(correlation[low : low + _PIECE])
+        return found
+
+    def led_to(self, expected: Expected, low_ns: int, high_ns: int, without: Intervals = NOTHING) -> tuple[int, int]:
+        """Calls between two times that must have led to such work, and those of them that ``starts_of`` met.
+
+        ``without``: when calls lead to no work.
+        """
+        if self._answered is None:
+            return 0, 0
+        starts = self.starts.values
+        chosen = (self.expected.values == expected) & (starts >= low_ns) & (starts <= high_ns)
+        if without.start.size:
+            place = np.searchsorted(without.start, starts, side="right") - 1
+            chosen &= (place < 0) | (starts >= without.end[place])
+        return int(chosen.sum()), int(self._answered[chosen].sum())
+
+    def _sort(self) -> None:
+        if self._answered is not None:
+            return
+        ids = self.ids.values
+        if ids.size and not (ids[1:] > ids[:-1]).all():
+            _, first = np.unique(ids, return_index=True)
+            for column in (self.ids, self.starts, self.expected, self.processes):
+                column.keep(first)
+        self._answered = np.zeros(self.ids.size, dtype=bool)
+
+    def _starts(self, correlation: NDArray[np.int64]) -> NDArray[np.int64]:
+        ids = self.ids.values
+        if ids.size == 0 or self._answered is None:
+            return np.full(correlation.shape, UNKNOWN, dtype=np.int64)
         place = np.minimum(np.searchsorted(ids, correlation), ids.size - 1)
         hit = (ids[place] == correlation) & (correlation > 0)
-        found[hit] = starts[place[hit]]
-        return found
+        self._answered[place[hit]] = True
+        return np.where(hit, self.starts.values[place], UNKNOWN)

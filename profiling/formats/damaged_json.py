@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from profiling.formats.json_repair import repaired
 from profiling.formats.limits import Limits
-from profiling.formats.trace_events import Batch, DecodingFailure, decode_events, decoding_error, split
+from profiling.formats.trace_events import Batch, Decoding, DecodingFailure, decode_events, decoding_error, split
 from profiling.notes import NoteCode, Refusal, RefusalCode
 
 _REJOIN = 32
@@ -29,7 +29,7 @@ class Mended:
     fault: Refusal | None = None
 
 
-def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
+def mend(piece: bytes, limits: Limits, offset: int, decode: Decoding = decode_events) -> Mended:
     """Events of a piece of text that starts at an event, ``offset`` bytes into the document.
 
     Refuses text that is mostly unreadable.
@@ -38,7 +38,7 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
     repairs: Counter[NoteCode] = Counter()
     text = repaired(b"[" + piece + b"]", repairs)
     try:
-        return Mended(Batch(decode_events(text), text), repairs, cut=False)
+        return Mended(Batch(decode(text), text), repairs, cut=False)
     except RecursionError:
         refuse_depth(piece, limits, offset)
         raise Refusal(RefusalCode.INVALID_JSON, {"detail": "nesting", "byte": offset}) from None
@@ -51,7 +51,7 @@ def mend(piece: bytes, limits: Limits, offset: int) -> Mended:
         raise fault
     repairs[NoteCode.EVENTS_UNREADABLE] += lost
     text = b"[" + b",".join(good) + b"]"
-    return Mended(Batch(decode_events(text), text), repairs, cut, fault)
+    return Mended(Batch(decode(text), text), repairs, cut, fault)
 
 
 def _sorted_out(parts: list[bytes], repairs: Counter[NoteCode]) -> tuple[list[bytes], int, bool]:

@@ -1,8 +1,9 @@
 """Arguments of Kineto events, and what they say of a collective."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,8 +12,30 @@ from profiling.timeline import UNKNOWN
 from profiling.workload import CollectiveKind
 
 
-class Args(msgspec.Struct, gc=False):
-    """Every argument that is read, in today's spelling; all optional, none trusted."""
+class CallArgs(msgspec.Struct, gc=False, frozen=True):
+    """Arguments of a runtime or driver call. All arguments are optional, none is trusted."""
+
+    correlation: Any = None
+
+
+class CollectiveArgs(msgspec.Struct, gc=False, frozen=True):
+    """What a communication kernel, or the operator that called it, says of the collective."""
+
+    external_id: Any = msgspec.field(name="External id", default=None)
+    collective: Any = msgspec.field(name="Collective name", default=None)
+    in_elements: Any = msgspec.field(name="In msg nelems", default=None)
+    out_elements: Any = msgspec.field(name="Out msg nelems", default=None)
+    group_size: Any = msgspec.field(name="Group size", default=None)
+    dtype: Any = None
+    group_name: Any = msgspec.field(name="Process Group Name", default=None)
+    group_id: Any = msgspec.field(name="Process Group ID", default=None)
+    comms_id: Any = msgspec.field(name="Comms Id", default=None)
+    sequence: Any = msgspec.field(name="Seq", default=None)
+    rank: Any = msgspec.field(name="Rank", default=None)
+
+
+class Args(CollectiveArgs, gc=False, frozen=True):
+    """Arguments of device work."""
 
     device: Any = None
     stream: Any = None
@@ -21,36 +44,40 @@ class Args(msgspec.Struct, gc=False):
     in_device: Any = msgspec.field(name="inDevice", default=None)
     from_device: Any = msgspec.field(name="fromDevice", default=None)
     to_device: Any = msgspec.field(name="toDevice", default=None)
-    collective: Any = msgspec.field(name="Collective name", default=None)
-    in_elements: Any = msgspec.field(name="In msg nelems", default=None)
-    out_elements: Any = msgspec.field(name="Out msg nelems", default=None)
-    group_size: Any = msgspec.field(name="Group size", default=None)
-    dtype: Any = None
-    rank: Any = msgspec.field(name="Rank", default=None)
+    old_external_id: Any = msgspec.field(name="external id", default=None)
+    occupancy: Any = msgspec.field(name="est. achieved occupancy %", default=msgspec.UNSET)
+
+
+class ProcessArgs(msgspec.Struct, gc=False, frozen=True):
+    """Arguments of metadata about processes."""
+
     labels: Any = None
     name: Any = None
+
+
+class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
+    """Arguments of an allocation."""
+
     reserved: Any = msgspec.field(name="Total Reserved", default=None)
     device_type: Any = msgspec.field(name="Device Type", default=None)
 
 
-_many = msgspec.json.Decoder(list[Args])
-_one = msgspec.json.Decoder(Args)
-NOTHING = Args()
+NO_ARGS = Args()
+NO_CALL = CallArgs()
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
-def decoded(raw: Sequence[msgspec.Raw]) -> list[Args]:
-    """Arguments of several events at once; those that are no object are empty."""
+def decoded(raw: msgspec.Raw, kind: type[_Kind]) -> _Kind:
+    """Arguments of one event; empty where they are no object."""
     try:
-        return _many.decode(b"[" + b",".join([bytes(one) or b"{}" for one in raw]) + b"]")
+        return _decoder(kind).decode(bytes(raw).decode("utf-8", errors="replace"))  # type: ignore[no-any-return]
     except (msgspec.DecodeError, ValueError):
-        return [_single(bytes(one)) for one in raw]
+        return kind()
 
 
-def _single(raw: bytes) -> Args:
-    try:
-        return _one.decode(raw.decode("utf-8", errors="replace"))
-    except (msgspec.DecodeError, ValueError):
-        return NOTHING
+@cache
+def _decoder(kind: type[_Kind]) -> msgspec.json.Decoder[_Kind]:
+    return msgspec.json.Decoder(kind)
 
 
 DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
@@ -61,6 +88,7 @@ DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
     }
 )  # fmt: skip
 
+_NAME_CHARACTERS = 80
 _KINDS: tuple[tuple[str, CollectiveKind], ...] = (
     ("allreduce", CollectiveKind.ALL_REDUCE),
     ("allgather", CollectiveKind.ALL_GATHER),
@@ -87,13 +115,13 @@ def element_bytes(dtype: Any) -> int | None:
     return 1 if name.startswith("float8") else DTYPE_BYTES.get(name)
 
 
-def message_bytes(args: Args, kind: CollectiveKind) -> int:
+def message_bytes(in_elements: Any, out_elements: Any, dtype: Any, kind: CollectiveKind) -> int:
     """Size of one call as nccl-tests counts it, ``UNKNOWN`` where elements or type are missing.
 
     The whole buffer: the input of an all-reduce, a reduce-scatter and an all-to-all, the output of an all-gather.
     """
-    size = element_bytes(args.dtype)
-    elements = [integer(args.in_elements), integer(args.out_elements)]
+    size = element_bytes(dtype)
+    elements = [integer(in_elements), integer(out_elements)]
     if kind is CollectiveKind.ALL_GATHER:
         elements.reverse()
     elif kind in (CollectiveKind.BROADCAST, CollectiveKind.SEND_RECV, CollectiveKind.UNKNOWN):
@@ -101,3 +129,9 @@ def message_bytes(args: Args, kind: CollectiveKind) -> int:
     if size is None or elements[0] is None or elements[0] * size > MOST_BYTES:
         return UNKNOWN
     return elements[0] * size
+
+
+def communicator_of(args: CollectiveArgs) -> str | None:
+    """The process group that a collective runs in: its name, before 2024 its number."""
+    named = next((one for one in (args.group_name, args.group_id, args.comms_id) if one not in (None, "")), None)
+    return str(named)[:_NAME_CHARACTERS] if isinstance(named, str | int) else None

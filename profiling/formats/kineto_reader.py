@@ -8,7 +8,7 @@ from profiling.formats.chrome_json import EventStream
 from profiling.formats.containers import Unpacked
 from profiling.formats.detect import BLANK
 from profiling.formats.kineto import KinetoCollector
-from profiling.formats.kineto_timelines import timelines
+from profiling.formats.kineto_timelines import timelines, warnings
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 
@@ -22,14 +22,14 @@ def recognises(head: Head) -> bool:
 def read(source: Source) -> Capture:
     """One Timeline per rank in the file, in memory bounded by its device events. Raises Refusal."""
     limits = source.limits
-    stream = EventStream(_plain(source), limits)
     seen = KinetoCollector(limits)
+    stream = EventStream(_plain(source), limits, seen.decode)
     for batch in stream.batches():
         seen.add(batch)
     unpacked = source.unpacked
     cut = unpacked.truncated or unpacked.damaged or not stream.complete
     _refuse_without_gpu_work(seen, cut=cut, fault=stream.fault)
-    built, told = timelines(seen, stream.metadata, source.name)
+    built, told = timelines(seen, stream.metadata, source.name, cut=cut)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
     kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
     return Capture(format=kind, timelines=built, notes=tuple(notes))
@@ -81,10 +81,11 @@ def _content_notes(seen: KinetoCollector, stream: EventStream) -> list[Note]:
     notes = [Note(code, {"count": count}) for code, count in seen.counts.items() if count]
     if seen.unknown_dtypes:
         notes.append(Note(NoteCode.UNKNOWN_DTYPE, {"names": shown(", ".join(sorted(seen.unknown_dtypes)[:5]))}))
-    warnings = stream.metadata.get("WARNING")
-    dropped = [text for text in warnings if isinstance(text, str)] if isinstance(warnings, list) else []
-    if dropped:
-        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(dropped), "first": shown(dropped[0])}))
+    if seen.occupancies_lost:
+        notes.append(Note(NoteCode.OCCUPANCY_UNKNOWN, {"count": seen.occupancies_lost}))
+    logged = warnings(stream.metadata)
+    if logged:
+        notes.append(Note(NoteCode.PROFILER_WARNINGS, {"count": len(logged), "first": shown(logged[0])}))
     if seen.operators == 0 and seen.device.processes:
         notes.append(Note(NoteCode.NO_HOST_OPERATORS))
     return notes

@@ -3,44 +3,92 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from profiling.formats.assemble import Around, assemble, in_order, runaway_notes, timeline_of
+from profiling.formats.assemble import Around, assemble_groups
+from profiling.formats.columns import Expected
 from profiling.formats.kineto import KinetoCollector
+from profiling.formats.kineto_machine import device_names, distributed, epoch_ns, vendor
 from profiling.formats.numbers import integer
+from profiling.intervals import Intervals
 from profiling.notes import Note, NoteCode
 from profiling.timeline import UNKNOWN, HostSide, Timeline
 
 _RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_.]?([0-9]+)|(?:^|[^a-z])worker[-_.]?([0-9]+)", re.IGNORECASE)
+_A_FEW = 2
+_SMALL = 0.05
+_LOST = re.compile(r"drop|lost|overflow|missing|out of (?:memory|space)", re.IGNORECASE)
 
 
 def timelines(
-    seen: KinetoCollector, metadata: Mapping[str, Any], source: str
+    seen: KinetoCollector, metadata: Mapping[str, Any], source: str, *, cut: bool
 ) -> tuple[tuple[Timeline, ...], list[Note]]:
     """One Timeline per rank in the file, in order of rank, and what is to be told about them.
 
-    Uses ``seen`` up: large columns are handed over, not copied.
+    ``cut``: the file ends early. Uses ``seen`` up: large columns are handed over, not copied.
     """
-    around = _around(seen, metadata, source)
+    seen.called.complete(seen.device)
+    window = _window(seen)
     split = _rank_of_process(seen)
+    launched = _launched(seen, split)
+    notes = _missing_notes(seen, window)
+    around = _around(seen, metadata, source, idle_known=not notes, cut=cut)
     if split is None:
-        around = replace(around, rank=_single_rank(seen, metadata, source))
-        line, notes = assemble(seen.device, seen.calls.starts_of(seen.device.column("correlation")), around)
-        return (line,), notes
-    notes = [*runaway_notes(seen.device), Note(NoteCode.RANKS_MERGED, {"count": len(split)})]
-    return tuple(_one_of_many(seen, replace(around, rank=rank), members) for rank, members in split), notes
+        groups = [(list(seen.device.processes.values()), replace(around, rank=_single_rank(seen, metadata, source)))]
+    else:
+        notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(split)}))
+        groups = [(members, replace(around, rank=rank)) for rank, members in split]
+    lines, told = assemble_groups(seen.device, launched, groups)
+    return lines, [*told, *notes]
 
 
-def _one_of_many(seen: KinetoCollector, around: Around, members: list[int]) -> Timeline:
-    """A rank of a merged file. Correlation ids repeat from rank to rank there, so nothing is linked to its launch."""
-    device = seen.device
-    mine = np.flatnonzero(np.isin(device.column("process"), members))
-    rows = in_order(device.column("start"), mine)
-    launched = np.full(device.rows, UNKNOWN, dtype=np.int64)
-    return timeline_of(device, device.column, rows, launched, around, agree=True)
+def _window(seen: KinetoCollector) -> tuple[int, int]:
+    start = seen.device.column("start")
+    return int(start.min()), int(start.max())
+
+
+def _launched(seen: KinetoCollector, split: list[tuple[int | None, list[int]]] | None) -> NDArray[np.int64]:
+    """Start of the call that launched each row.
+
+    Correlation ids repeat from rank to rank in a merged file: there, calls of a rank's own processes alone count.
+    """
+    correlation = seen.device.take("correlation")
+    if split is None:
+        return seen.calls.starts_of(correlation, out=correlation)
+    launched = np.full(correlation.shape, UNKNOWN, dtype=np.int64)
+    for rank, members in split:
+        owners = [number for pid, number in seen.call_processes.items() if seen.rank_labels.get(pid, UNKNOWN) == rank]
+        if owners:
+            mine = np.flatnonzero(np.isin(seen.device.column("process"), members))
+            launched[mine] = seen.calls.of_processes(owners).starts_of(correlation[mine])
+    return launched
+
+
+def _missing_notes(seen: KinetoCollector, window: tuple[int, int]) -> list[Note]:
+    """Launches while the device worked of which no work was recorded: what seems idle may have been busy."""
+    found = []
+    captured = _captured(seen)
+    for expected, code in (
+        (Expected.GRAPH, NoteCode.GRAPHS_UNDER_RECORDED),
+        (Expected.KERNEL, NoteCode.KERNELS_MISSING),
+    ):
+        count, answered = seen.calls.led_to(expected, *window, captured)
+        if count - answered > max(_A_FEW, _SMALL * count):
+            found.append(Note(code, {"count": count, "seen": answered}))
+    return found
+
+
+def _captured(seen: KinetoCollector) -> Intervals:
+    """When kernels were recorded into a graph."""
+    events = sorted(seen.captures)
+    pairs = [(begin, end) for (begin, begins), (end, again) in pairwise(events) if begins and not again]
+    times = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Intervals(times[:, 0], times[:, 1])
 
 
 def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]] | None:
@@ -61,12 +109,14 @@ def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]
 
 def _share_a_device(seen: KinetoCollector) -> bool:
     """True where rows of several processes name the same device: process ids were rewritten by a merge."""
-    pairs = np.unique(np.stack((seen.device.column("process"), seen.device.column("device"))), axis=1)
-    return bool(np.unique(pairs[1]).size < pairs.shape[1]) and bool(np.unique(pairs[0]).size == pairs.shape[1])
+    process, device = seen.device.column("process").astype(np.int64), seen.device.column("device")
+    pairs = np.unique((process << 32) + device)
+    devices = pairs & (2**32 - 1)
+    return bool(np.unique(devices).size < pairs.size) and bool(np.unique(pairs >> 32).size == pairs.size)
 
 
 def _single_rank(seen: KinetoCollector, metadata: Mapping[str, Any], source: str) -> int | None:
-    rank = integer(_distributed(metadata).get("rank"), high=10**6)
+    rank = integer(distributed(metadata).get("rank"), high=10**6)
     if rank is not None:
         return rank
     if seen.arg_rank is not None:
@@ -75,37 +125,41 @@ def _single_rank(seen: KinetoCollector, metadata: Mapping[str, Any], source: str
     return int(match[1] or match[2]) if match and len(match[1] or match[2]) < 7 else None
 
 
-def _distributed(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    info = metadata.get("distributedInfo")
-    return info if isinstance(info, dict) else {}
-
-
-def _device_names(metadata: Mapping[str, Any]) -> dict[int, str]:
-    listed = metadata.get("deviceProperties")
-    names: dict[int, str] = {}
-    for place, entry in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(entry, dict):
-            name = entry.get("name")
-            index = integer(entry.get("id"))
-            names[place if index is None else index] = name.strip()[:120] if isinstance(name, str) else ""
-    return names
-
-
-def _around(seen: KinetoCollector, metadata: Mapping[str, Any], source: str) -> Around:
+def _around(seen: KinetoCollector, metadata: Mapping[str, Any], source: str, *, idle_known: bool, cut: bool) -> Around:
     """What all ranks of the file share."""
+    shaped = seen.shaped.columns(seen.device)
+    known = seen.occupancies or seen.occupancies_lost
+    names = device_names(metadata)
     return Around(
         source=source,
-        world_size=integer(_distributed(metadata).get("world_size"), low=1, high=10**6),
+        world_size=integer(distributed(metadata).get("world_size"), low=1, high=10**6),
         host=_host(seen),
         steps=tuple(sorted(seen.steps, key=lambda step: step.start_ns)),
-        device_names=_device_names(metadata),
+        device_names=names,
+        vendor=vendor(metadata, names, seen.call_names),
+        epoch_ns=epoch_ns(metadata, int(seen.device.column("start").min())),
         peak_memory_bytes=seen.peak_memory,
+        occupancy_known=seen.occupancies if known else None,
+        incomplete=cut or any(_LOST.search(text) for text in warnings(metadata)),
+        idle_known=idle_known,
+        communicators=tuple(seen.called.communicators.names),
+        flops=None if shaped is None else shaped[0],
+        moved_bytes=None if shaped is None else shaped[1],
     )
+
+
+def warnings(metadata: Mapping[str, Any]) -> list[str]:
+    """What the profiler itself logged as going wrong."""
+    texts = metadata.get("WARNING")
+    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 
 def _host(seen: KinetoCollector) -> HostSide:
     return HostSide(
         operators=seen.operators,
         launches=seen.launches,
+        graph_launches=seen.graph_launches,
         has_backward=seen.has_backward,
+        waits=seen.waits.intervals,
+        input=seen.input.intervals,
     )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _INT, _NONE = {int}, {type(None)}
+_OUT = -(2**63)
 _DIGITS = 32
 """Longer text is no number of a profiler, and Python refuses to convert some thousand digits."""
 MOST_BYTES = 1 << 50
@@ -28,16 +29,17 @@ def integer(value: Any, low: int = 0, high: int = 2**63 - 1) -> int | None:
 
 
 def integers(values: Sequence[Any], missing: int, low: int = 0, high: int = 2**63 - 1) -> NDArray[np.int64]:
-    """A column of integers of any spelling; ``missing`` where a value is none or out of range."""
+    """A column of integers of any spelling; ``missing`` where a value is none or out of range (``low`` from 0 on)."""
     types = set(map(type, values))
     if types <= _NONE:
         return np.full(len(values), missing, dtype=np.int64)
-    if types == _INT:
+    if types <= _INT | _NONE:
         try:
-            column = np.array(values, dtype=np.int64)
+            column = np.array(values if types == _INT else [_OUT if one is None else one for one in values], np.int64)
         except OverflowError:
             return _one_by_one(values, missing, low, high)
-        return np.where((column >= low) & (column <= high), column, missing)
+        fits = (column >= low) & (column <= high)
+        return column if fits.all() else np.where(fits, column, missing)
     return _one_by_one(values, missing, low, high)
 
 

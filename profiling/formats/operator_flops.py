@@ -17,6 +17,11 @@ _PRODUCTS: Mapping[str, int] = {
 _ATTENTION = re.compile(r"aten::_scaled_dot_product_(?:flash|efficient|cudnn)_attention(_backward)?$")
 
 
+def has_formula(name: str) -> bool:
+    """Whether ``matmul_flops`` or ``attention_flops`` knows the operator."""
+    return name in _PRODUCTS or _ATTENTION.match(name) is not None
+
+
 def matmul_flops(name: str, shapes: Sequence[Any]) -> int | None:
     """FLOPs of a matrix product, None for other operators and where a shape is missing."""
     at = _PRODUCTS.get(name)

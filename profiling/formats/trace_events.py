@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,7 @@ import msgspec
 
 _BORDER = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|args|dur|id|bp|s)"\s*:)')
 _ANY_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
-_NEAR = 1 << 16
+_NEAR = 1 << 13
 
 
 class Event(msgspec.Struct, gc=False):
@@ -27,16 +28,17 @@ class Event(msgspec.Struct, gc=False):
 
 
 DecodingFailure = (msgspec.DecodeError, RecursionError, ValueError)
-decode_events = msgspec.json.Decoder(list[Event]).decode
+Decoding = Callable[[bytes], list[Any]]
+decode_events: Decoding = msgspec.json.Decoder(list[Event]).decode
 _decode_exactly = msgspec.json.Decoder(list[Event], float_hook=Decimal).decode
 _decode_one = msgspec.json.Decoder(Event).decode
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Neighbouring events of a file, and their text."""
+    """Neighbouring events of a file, as they were decoded, and their text."""
 
-    events: list[Event]
+    events: list[Any]
     text: bytes
 
     def with_decimals(self) -> list[Event]:
@@ -72,17 +74,22 @@ def split(text: bytes) -> list[bytes]:
 
 
 def duplicate_keys(batch: Batch) -> int:
-    """Events in which the duration stands twice with different values; the decoder keeps the last."""
-    if batch.text.count(b'"dur"') <= len(batch.events) - [event.dur for event in batch.events].count(None):
-        return 0
-    found = 0
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal found
-        found += len({str(value) for name, value in pairs if name == "dur"}) > 1
-
+    """Events that say a key twice, themselves or in their arguments, with different values; the last one counts."""
     try:
-        json.loads(batch.text.decode("utf-8", errors="replace"), object_pairs_hook=look)
+        events = json.loads(batch.text.decode("utf-8", errors="replace"), object_pairs_hook=_checked)
     except (ValueError, RecursionError):
         return 0
-    return found
+    return sum(type(event) is _Doubled or type(event.get("args")) is _Doubled for event in events if event)
+
+
+class _Doubled(dict[str, Any]):
+    pass
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    seen: dict[str, Any] = {}
+    differ = any(seen.setdefault(name, value) != value for name, value in pairs)
+    return _Doubled(found) if differ else found

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from profiling.formats.chrome_json import EventStream
 from profiling.formats.limits import Limits
 from profiling.formats.times import INVALID, nanoseconds
-from profiling.formats.trace_events import Event
+from profiling.formats.trace_events import Batch, Event, decode_events, duplicate_keys
 from profiling.notes import NoteCode, Refusal, RefusalCode
 
 TEXT = st.text(alphabet=st.sampled_from('ab"\\{}[],: \n\té€'), max_size=12)
@@ -35,7 +35,7 @@ def _stream(text: bytes, size: int) -> EventStream:
         for start in range(0, len(text), size):
             yield text[start : start + size]
 
-    return EventStream(chunks(), Limits())
+    return EventStream(chunks(), Limits(), batch_bytes=1)
 
 
 def _read(text: bytes, size: int = 1 << 20) -> tuple[list[Event], EventStream]:
@@ -94,7 +94,6 @@ def _document(*events: bytes, tail: bytes = b"]}") -> bytes:
         (b'{"ph":"X","name":"a","ts":1,"dur":2,}', NoteCode.TRAILING_COMMA),
         (b'{"ph":"X","name":"\xff","ts":1,"dur":2}', NoteCode.NAMES_NOT_UTF8),
         (b'{"ph":"X","name":"\\ud800","ts":1,"dur":2}', NoteCode.NAMES_NOT_UTF8),
-        (b'{"ph":"X","name":"a","ts":1,"dur":9,"dur":2}', NoteCode.DUPLICATE_KEYS),
     ],
 )
 @pytest.mark.parametrize("size", [1 << 20, 90])
@@ -102,6 +101,21 @@ def test_known_faults_are_mended_and_counted(event: bytes, code: NoteCode, size:
     found, stream = _read(_document(EVENT % 1, event, EVENT % 2), size)
     assert [one.dur for one in found] == [2, 2, 2]
     assert stream.repairs[code] == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "count"),
+    [
+        (b'{"ph":"X","dur":9,"dur":2}', 1),
+        (b'{"ph":"X","args":{"stream":9},"args":{"stream":2}}', 1),
+        (b'{"ph":"X","dur":9,"dur":2,"args":{"stream":9,"stream":2}}', 1),
+        (b'{"ph":"X","args":{"stream":9,"stream":2}}', 1),
+        (b'{"ph":"X","dur":9,"dur":9}', 0),
+    ],
+)
+def test_events_that_say_a_key_twice_are_counted_once(event: bytes, count: int) -> None:
+    text = b"[" + b",".join([EVENT % 1, event, EVENT % 2]) + b"]"
+    assert duplicate_keys(Batch(decode_events(text), text)) == count
 
 
 LIKE_FAULTS = ['":}', '",}', "a:inf}", ": nan,", ":0x7f}", ":None,", ":1e999}", "a,]", "[,", '\\":,']
