@@ -48,6 +48,8 @@ _OPENING = re.compile(r"(?:Channel|Ring|Trees|Bootstrap|NET/|Using network|comm 
 _MOST_RANKS = 1 << 20
 _MEMBERSHIPS = 64
 """Communicators that one process is remembered to be in; a job has a handful."""
+_NAMESAKES = 16
+"""Threads of one number, on different hosts, that are compared with a new name."""
 _PAIRS_SHOWN = 5
 
 Link = tuple[str, bool | None]
@@ -164,7 +166,8 @@ class NcclLog:
         self.warnings = 0
         self.versions: Counter[tuple[str, str, str | None, str | None]] = Counter()
         self.hip: str | None = None
-        self.threads: dict[tuple[str, str], list[_Thread]] = {}
+        self.threads: dict[tuple[str, str, str], _Thread] = {}
+        self.namesakes: dict[tuple[str, str], list[_Thread]] = {}
         self.processes: dict[tuple[str, str], deque[_Member]] = {}
         self.starts = False
         self.largest = 0
@@ -214,16 +217,19 @@ class NcclLog:
 
     def _thread(self, host: str, process: str, thread: str) -> _Thread:
         """The thread of that name; other text may be glued in front of its host's, or cut off."""
-        same = self.threads.get((process, thread), [])
-        for one in same:
-            if one.host.endswith(host) or host.endswith(one.host):
-                if host in one.hosts or len(one.hosts) < 10:
-                    one.hosts[host] += 1
-                return one
-        if not self._keep():
-            return _Thread(Counter([host]), deque())
-        found = _Thread(Counter([host]), self.processes.setdefault((host, process), deque(maxlen=_MEMBERSHIPS)))
-        self.threads[(process, thread)] = [*same, found]
+        name = (host, process, thread)
+        found = self.threads.get(name)
+        if found is None:
+            same = self.namesakes.get((process, thread), [])
+            found = next((one for one in same if one.host.endswith(host) or host.endswith(one.host)), None)
+            if not self._keep():
+                return found or _Thread(Counter([host]), deque())
+            if found is None:
+                found = _Thread(Counter(), self.processes.setdefault((host, process), deque(maxlen=_MEMBERSHIPS)))
+                if len(same) < _NAMESAKES:
+                    self.namesakes[(process, thread)] = [*same, found]
+            self.threads[name] = found
+        found.hosts[host] += 1
         return found
 
     def _subject(self, thread: _Thread) -> _Communicator:
@@ -283,7 +289,7 @@ class NcclLog:
             self.largest, self.communicators = ranks, {}
         kept: dict[Any, _Communicator] = self.communicators if ranks == self.largest else self.smaller
         key = name if ranks == self.largest else ranks
-        if key not in kept and not self._keep(10):
+        if kept and key not in kept and not self._keep(10):
             return _Communicator(ranks=ranks)
         return kept.setdefault(key, _Communicator(ranks=ranks))
 

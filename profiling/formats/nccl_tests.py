@@ -28,7 +28,7 @@ MOST_BUS_BYTES_PER_S = 20e12
 PLATEAU = 8
 """Sizes down to this part of the largest count for the peak: smaller ones measure latency."""
 
-_REPORT_BYTES = 256 * MIB
+_REPORT_BYTES = 16 * MIB
 _MPI = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _DEVICE = re.compile(
     r"#\s+Rank\s+\d{1,7} (?:Group\s+\d{1,7} )?\s*Pid\s+\d{1,10} on\s+(\S{1,255}) device\s+\d{1,4} "
@@ -279,18 +279,20 @@ def _kind(rows: Sequence[_Row], program: str | None, name: str) -> CollectiveKin
 
 def peaks(rows: Iterable[CollectiveTiming]) -> dict[CollectiveKind, float]:
     """The best bus bandwidth on the plateau: of sizes not below an eighth of the largest, in either direction."""
-    by_kind: dict[CollectiveKind, list[CollectiveTiming]] = {}
-    for row in rows:
-        if row.message_bytes is not None and (row.bus_bytes_per_s or row.in_place_bus_bytes_per_s):
-            by_kind.setdefault(row.kind, []).append(row)
-    return {
-        kind: max(
-            max(row.bus_bytes_per_s or 0.0, row.in_place_bus_bytes_per_s or 0.0)
-            for row in found
-            if (row.message_bytes or 0.0) * PLATEAU >= max(one.message_bytes or 0.0 for one in found)
-        )
-        for kind, found in by_kind.items()
-    }
+    measured = [
+        (row.kind, row.message_bytes, max(row.bus_bytes_per_s or 0.0, row.in_place_bus_bytes_per_s or 0.0))
+        for row in rows
+        if row.message_bytes is not None
+    ]
+    largest: dict[CollectiveKind, float] = {}
+    for kind, size, bus in measured:
+        if bus:
+            largest[kind] = max(largest.get(kind, 0.0), size)
+    peak = dict.fromkeys(largest, 0.0)
+    for kind, size, bus in measured:
+        if bus and size * PLATEAU >= largest[kind]:
+            peak[kind] = max(peak[kind], bus)
+    return peak
 
 
 class _Result(msgspec.Struct):
