@@ -59,7 +59,7 @@ def _save(claim: Claim, done: ReadContext) -> None:
 
 def found_by_parts(run: Run) -> tuple[list[FileReading], list[Note]]:
     """What the parts of a run read, in order of its files. Raises Refusal where a file was refused, else PartFailed."""
-    parts = list(run.parts.order_by("files__pk").select_related("reading"))
+    parts = list(dict.fromkeys(run.parts.order_by("files__pk").select_related("reading")))
     for part in parts:
         if part.status == RunStatus.FAILED:
             raise _failure(part, len(parts))

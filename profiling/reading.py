@@ -1,6 +1,5 @@
 """Files, folders and archives of one job to the captures in them, and what was left out and why."""
 
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +11,12 @@ from profiling.formats.archives import Found, is_hidden, opened
 from profiling.formats.capture import Capture
 from profiling.formats.limits import Limits, Watch
 from profiling.formats.registry import reader_of, refuse_unopenable
+from profiling.formats.rocprof_run import run_of
 from profiling.formats.source import Source
 from profiling.fragments import Trace, fragments, traces
 from profiling.notes import UPLOAD_LIMITS, Note, NoteCode, Refusal, RefusalCode, shown
 
 _NAMES_SHOWN = 5
-_RUN = re.compile(
-    r"[._]?(?:agent_info|kernel|memory|hip|hsa|marker|rccl|roctx|scratch|counter|domain|copy|stats|trace)"
-)
-"""What follows the name of a run in the names of its files."""
 _BY_PRODUCTS = frozenset(
     {
         RefusalCode.EMPTY_FILE,
@@ -51,13 +47,13 @@ class _Reading(Generic[Kept]):
     """What the files of an upload have given so far; the lists of captures have one place for each.
 
     ``is_alone``: there is only one file, so that nothing is cut out of it unless it is an archive. ``runs``: files that
-    are read together once all are there, by folder and the start of their names; ``folder`` holds those of archives.
+    are read together once all are there, by the name of the run; ``folder`` holds those of archives.
     """
 
     keep: Callable[[Capture], Kept]
     is_alone: bool
     folder: Path
-    runs: dict[tuple[str, str], list[tuple[str, Source]]] = field(default_factory=dict)
+    runs: dict[str, list[tuple[str, Source]]] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     events: list[tuple[Trace, ...]] = field(default_factory=list)
@@ -99,8 +95,7 @@ class _Reading(Generic[Kept]):
             stays = self.folder / str(sum(map(len, self.runs.values())))
             shutil.copyfile(source.path, stays)
             source = Source(stays, source.name, source.watch, source.layers)
-        start = _RUN.split(_last(source.name).lower(), maxsplit=1)[0]
-        self.runs.setdefault((str(PurePosixPath(source.name).parent), start), []).append((path, source))
+        self.runs.setdefault(run_of(source.name) or source.name, []).append((path, source))
 
     @property
     def taken(self) -> int:

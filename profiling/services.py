@@ -13,6 +13,7 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import UploadedFile
 
 from profiling.formats.registry import refuse_unreadable
+from profiling.formats.rocprof_run import run_of
 from profiling.models import Run, RunStatus, StoredReading, Trace, TraceFile
 from profiling.notes import Refusal, RefusalCode
 
@@ -57,11 +58,13 @@ def kept_files(files: Sequence[UploadedFile]) -> Iterator[list[TraceFile]]:
 
 
 def record_capture(*, owner: str, kept: Sequence[TraceFile], run: Run) -> Trace:
-    """Rows for the kept files of one capture: one part of ``run`` will read each."""
+    """Rows for the kept files of one capture: a part of ``run`` will read each, or all files of one run of a tool."""
     trace = Trace.objects.create(owner=owner, run=run)
-    for row in kept:
-        row.trace, row.run = trace, Run(task=READ_TASK, parent=run)
-    Run.objects.bulk_create([row.run for row in kept])
+    parts: dict[str, Run] = {}
+    for place, row in enumerate(kept):
+        row.trace = trace
+        row.run = parts.setdefault(run_of(row.name) or str(place), Run(task=READ_TASK, parent=run))
+    Run.objects.bulk_create(parts.values())
     TraceFile.objects.bulk_create(kept)
     return trace
 
