@@ -68,7 +68,7 @@ READERS: tuple[Reader, ...] = (
 """In order of certainty: the first that recognises a file reads it. What tells of a job comes before what tells of the
 machine, since logs of jobs often open with the state of theirs."""
 
-_LOOKED_THROUGH = 4 * MIB
+_LOOKED_THROUGH = 2 * MIB
 _BETWEEN = b"-\n"
 
 

@@ -6,12 +6,21 @@ import io
 import json
 import lzma
 import tarfile
+import tracemalloc
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
 
+import pytest
 from backports import zstd
 
+from profiling.analysis import Analysis, analyse
+from profiling.formats.limits import Limits
 from profiling.generate import CaptureSpec, Collective, Kernel, document
+from profiling.messages import sentence
+from profiling.notes import Refusal
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 COMPRESS = {
@@ -55,3 +64,52 @@ def tarred(files: Mapping[str, bytes], layout: int = tarfile.PAX_FORMAT) -> byte
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
+
+
+TRACE = capture()
+RANKS = {f"run/rank{rank}.pt.trace.json": capture(rank) for rank in (0, 1)}
+PACKED = {
+    "zip": zipped(RANKS),
+    "zip stored": zipped(RANKS, zipfile.ZIP_STORED),
+    "zip bzip2": zipped(RANKS, zipfile.ZIP_BZIP2),
+    "tar": tarred(RANKS),
+    "tar gnu": tarred(RANKS, tarfile.GNU_FORMAT),
+    "tar ustar": tarred(RANKS, tarfile.USTAR_FORMAT),
+    **{f"tar.{kind}": COMPRESS[kind](tarred(RANKS)) for kind in COMPRESS},
+    "tar.gz in zip": zipped({"all.tar.gz": gzip.compress(tarred(RANKS))}),
+    "gz in zip": zipped({f"{name}.gz": gzip.compress(content) for name, content in RANKS.items()}),
+    "gz in tar": tarred({f"{name}.gz": gzip.compress(content) for name, content in RANKS.items()}),
+    "zip in gz": gzip.compress(zipped(RANKS)),
+}
+
+
+def saved(folder: Path, content: bytes, name: str = "upload") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def refusal_of(path: Path, limits: Limits | None = None) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        analyse([path], limits)
+    assert len(sentence(caught.value)) <= 220
+    return caught.value
+
+
+def ranks_of(analysis: Analysis) -> list[int | None]:
+    return [rank.rank for rank in analysis.ranks]
+
+
+def codes_of(analysis: Analysis) -> list[StrEnum]:
+    return [note.code for note in analysis.notes]
+
+
+@contextmanager
+def memory_below(most: int) -> Iterator[None]:
+    """Fails where the peak of what Python allocates meanwhile is higher."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < most
+    finally:
+        tracemalloc.stop()
