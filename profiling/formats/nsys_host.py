@@ -26,19 +26,31 @@ _INPUT = re.compile(
     re.IGNORECASE,
 )
 _BACKWARD = re.compile(r"backward|(?<![a-z])bwd(?![a-z])", re.IGNORECASE)
+_UNRECORDED = 0.1
+"""So many launches may lie at the end of a capture, before their work."""
 _PUSHED, _STARTED = 59, 60
 """``NvtxPushPopRange`` and ``NvtxStartEndRange``: the only events with a length."""
 
 
 @dataclass(slots=True)
 class Calls:
-    """Calls of the CUDA runtime and driver in processes that have device work; counted by number of process."""
+    """Calls of the CUDA runtime and driver in processes that have device work; counted by number of process.
+
+    ``graphs``: launches of CUDA graphs, of which ``graphs_at_work`` have device work in the export.
+    """
 
     work: DeviceWork
     launched: LaunchColumns = field(default_factory=LaunchColumns)
     launches: Counter[int] = field(default_factory=Counter)
     graph_launches: Counter[int] = field(default_factory=Counter)
+    graphs: int = 0
+    graphs_at_work: int = 0
     waits: "Spans" = field(default_factory=lambda: Spans())
+
+    @property
+    def graphs_under_recorded(self) -> bool:
+        """Whether graphs are launched whose work is not in the export."""
+        return self.graphs - self.graphs_at_work > _UNRECORDED * self.graphs
 
     def read(self) -> None:
         linked = np.sort(self.work.columns.column("correlation"))
@@ -50,9 +62,10 @@ class Calls:
             self.launched.add(start[launching], call[launching])
             names = _call_names(self.work.export, batch[4], batch[5])
             self._count(process, names)
-            wait = {name: _WAIT.search(name) is not None for name in set(names)}
-            waiting = np.array([wait[name] for name in names], dtype=bool)
-            chosen = waiting & (process >= 0) & (start != NONE) & (end > start)
+            graph = _chosen(names, _GRAPH_LAUNCH) & (call > 0)
+            self.graphs += int(graph.sum())
+            self.graphs_at_work += int((graph & launching).sum())
+            chosen = _chosen(names, _WAIT) & (process >= 0) & (start != NONE) & (end > start)
             self.waits.add(process[chosen], start[chosen], end[chosen])
 
     def _count(self, process: NDArray[np.int64], names: list[str]) -> None:
@@ -158,6 +171,12 @@ def host_side(calls: Calls, marks: Marks, members: Sequence[int]) -> HostSide:
         waits=calls.waits.covered(members),
         input=marks.input(members),
     )
+
+
+def _chosen(names: list[str], pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which of the names, few of them different, match."""
+    matching = {name for name in set(names) if pattern.search(name)}
+    return np.array([name in matching for name in names], dtype=bool)
 
 
 def _are_among(values: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:

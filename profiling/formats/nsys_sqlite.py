@@ -19,8 +19,7 @@ from profiling.formats.nsys_host import CALLS, RANGES, Calls, Marks, host_side
 from profiling.formats.nsys_metrics import device_loads
 from profiling.formats.nsys_tables import Export
 from profiling.formats.numbers import integer
-from profiling.formats.source import Head, Source
-from profiling.formats.sqlite_file import MAGIC, Database, opened
+from profiling.formats.sqlite_file import Database
 from profiling.marks import steps_from_ranges
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 from profiling.timeline import StepSource, Timeline
@@ -42,19 +41,8 @@ _OF_HOST = re.compile(
 )
 
 
-def recognises(head: Head) -> bool:
-    """True for any SQLite file: what it holds shows only in its tables."""
-    return head.data.startswith(MAGIC)
-
-
-def read(source: Source) -> Capture:
-    """A Timeline per group of processes that share devices, in memory bounded by device work. Raises Refusal."""
-    with opened(source) as database:
-        return read_database(database)
-
-
 def read_database(database: Database) -> Capture:
-    """The same, of a file that is open."""
+    """A Timeline per group of processes that share devices, in memory bounded by device work. Raises Refusal."""
     source = database.source
     export = Export(database)
     work = DeviceWork(export, DeviceColumns(source.limits), _gpus(export))
@@ -70,8 +58,9 @@ def read_database(database: Database) -> Capture:
         vendor=VENDOR,
         epoch_ns=_epoch_ns(export),
         incomplete=_lost(export),
+        idle_known=not calls.graphs_under_recorded,
     )
-    told = [*source.notes, *_content_notes(work, incomplete=around.incomplete), *_environment_notes(export)]
+    told = [*source.notes, *_content_notes(work, calls, incomplete=around.incomplete), *_environment_notes(export)]
     loads: tuple[Evidence, ...] = tuple(device_loads(export))
     lines, notes = _timelines(work, calls, marks, around)
     return Capture(format=Format.NSYS_SQLITE, timelines=lines, evidence=loads, notes=(*told, *notes))
@@ -122,7 +111,7 @@ def _tells_of_loss(text: str) -> bool:
     return bool(_OF_DEVICE.search(text)) or not _OF_HOST.search(text)
 
 
-def _content_notes(work: DeviceWork, *, incomplete: bool) -> Iterator[Note]:
+def _content_notes(work: DeviceWork, calls: Calls, *, incomplete: bool) -> Iterator[Note]:
     if incomplete:
         yield Note(NoteCode.EVENTS_DROPPED)
     counts = {
@@ -131,6 +120,9 @@ def _content_notes(work: DeviceWork, *, incomplete: bool) -> Iterator[Note]:
         NoteCode.GRAPHS_WHOLE: work.graphs,
     }
     yield from (Note(code, {"count": count}) for code, count in counts.items() if count)
+    if calls.graphs_under_recorded:
+        seen = {"count": calls.graphs, "seen": calls.graphs_at_work}
+        yield Note(NoteCode.GRAPHS_UNDER_RECORDED, seen)
 
 
 def _environment_notes(export: Export) -> list[Note]:

@@ -131,6 +131,20 @@ def test_copies_between_devices_are_communication_and_graphs_are_whole(tmp_path:
     assert NoteCode.GRAPHS_WHOLE in _codes(capture)
 
 
+@pytest.mark.parametrize(("launches", "told"), [(1, False), (4, True)])
+def test_graph_launches_without_work_are_told(tmp_path: Path, launches: int, *, told: bool) -> None:
+    tables = {
+        KERNEL: [kernel(10, 20, correlationId=1), kernel(20, 30, correlationId=1)],
+        RUNTIME: [call(number, number + 1, number, 2) for number in range(1, launches + 1)],
+        "StringIds": texts("gemm", "cudaGraphLaunch_v10000"),
+    }
+    capture = registry.read(write(tmp_path / "a.sqlite", tables))
+    assert capture.timelines[0].host.graph_launches == launches
+    assert capture.timelines[0].idle_known is not told
+    found = [note.params for note in capture.notes if note.code == NoteCode.GRAPHS_UNDER_RECORDED]
+    assert found == ([{"count": 4, "seen": 1}] if told else [])
+
+
 def test_processes_of_one_file_are_ranks_and_their_devices_physical(tmp_path: Path) -> None:
     tables = {
         KERNEL: [
