@@ -14,7 +14,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.detect import BLANK
 from profiling.formats.execution_graph import LARGEST_GROUP, GraphSums
 from profiling.formats.json_nodes import NodeStream
-from profiling.formats.kineto_args import Args, kind_of, message_bytes
+from profiling.formats.kineto_args import kind_of, message_bytes
 from profiling.formats.numbers import MOST_BYTES, integer
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
@@ -110,15 +110,11 @@ def _is_collective(name: Any) -> bool:
 
 def _size(node: _Node, attributes: Mapping[str, Any], values: Sequence[Any], kind: CollectiveKind) -> int | None:
     """Bytes of one call as nccl-tests counts them: by the attributes, else by the tensors that go in and out."""
-    args = Args(
-        in_elements=attributes.get("in_msg_nelems"),
-        out_elements=attributes.get("out_msg_nelems"),
-        dtype=attributes.get("dtype"),
+    size = message_bytes(
+        attributes.get("in_msg_nelems"), attributes.get("out_msg_nelems"), attributes.get("dtype"), kind
     )
-    size = message_bytes(args, kind)
     if size == UNKNOWN:
-        put = Args(in_elements=_bytes(values), out_elements=_bytes(_values(node.outputs)), dtype="byte")
-        size = message_bytes(put, kind)
+        size = message_bytes(_bytes(values), _bytes(_values(node.outputs)), "byte", kind)
     return None if size == UNKNOWN else size
 
 
