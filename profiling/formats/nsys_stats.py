@@ -103,6 +103,8 @@ def _notes(found: _Found) -> Iterator[Note]:
 
 def _is_header(titles: Sequence[str]) -> bool:
     """Titles of any report, also of those that are not read: their rows must not count as another's."""
+    if titles[0][:1].isdigit():
+        return False
     split = Titles.of(titles)
     if split.has("total time") or split.has("start", "duration"):
         return True

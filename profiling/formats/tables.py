@@ -21,6 +21,8 @@ _FEWEST_TITLES = 2
 _WIDEST = 1 << 14
 _LINES_OF_A_CELL = 64
 """A quoted cell may hold line ends, such as advice in prose; a quote that stays open longer is a stray one."""
+_MOST_STRAYS = 100
+"""Where there are more, quotes mean nothing, and looking for their ends would take time for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class _Reading:
     columns: Columns | None = None
     titles: tuple[str, ...] = ()
     found: bool = False
+    strays: int = 0
 
     def find_header(self) -> bool:
         """Go to the next header; False at the end."""
@@ -141,7 +144,7 @@ class _Reading:
             if len(cells) >= _FEWEST_TITLES and self.is_header(cells):
                 self.titles, self.found = tuple(cells), True
                 return
-            if len(cells) < width and line.count('"') % 2 and not self.columns:
+            if len(cells) < width and line.count('"') % 2 and not self.columns and self.strays < _MOST_STRAYS:
                 cells = self._over_lines(line) or cells
             if len(cells) < max(_FEWEST_TITLES, width / 2) or not any(cells):
                 continue
@@ -176,4 +179,5 @@ class _Reading:
             if following.count('"') % 2:
                 return cells_of(" ".join(chain([line], more)), self.delimiter)
         self.waiting.extendleft(reversed(more))
+        self.strays += 1
         return None
