@@ -3,12 +3,16 @@
 import bz2
 import lzma
 import re
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from backports import zstd
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from profiling.formats.limits import Limits
 from profiling.notes import Refusal, RefusalCode
