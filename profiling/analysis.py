@@ -7,17 +7,21 @@ from pathlib import Path, PurePath
 
 from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow, collective_rows
-from profiling.evidence import Evidence
+from profiling.enrich import sized_works, with_sizes
+from profiling.evidence import Evidence, ExecutionGraph
 from profiling.features import Features, features
 from profiling.formats.capture import Capture, Format
 from profiling.formats.limits import Limits
 from profiling.notes import Note, NoteCode, Outcome, outcome_of
 from profiling.rank import RankReading, read_rank
 from profiling.reading import NamedFile, read_captures
+from profiling.timeline import UNKNOWN
 from profiling.waiting import Waiting, align
 from profiling.workload import MeasuredStep, Mode, Workload
 
 _MARK_STEPS = {Format.KINETO, Format.CHROME_TRACE}
+_ASK_FOR_A_TRACE = {NoteCode.NO_TIMES, NoteCode.NO_TIMELINE, NoteCode.COARSE_SAMPLES, NoteCode.MACHINE_ONLY}
+"""What files without a timeline say of themselves; of no use beside one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +96,13 @@ def join_files(
             key=lambda rank: (rank.rank is None, rank.rank or 0, rank.source),
         )
     )
+    graphs = [found for file in files for found in file.evidence if isinstance(found, ExecutionGraph)]
+    ranks = tuple(_sized(rank, graphs) for rank in ranks)
     waiting = align([(rank.rank, rank.calls) for rank in ranks])
     told = _distinct(
         [
             *notes,
-            *(note for file in files for note in file.notes),
+            *(note for file in files for note in file.notes if not (ranks and note.code in _ASK_FOR_A_TRACE)),
             *_job_notes(ranks, waiting, marks=any(file.format in _MARK_STEPS and file.ranks for file in files)),
             *_workload_notes(ranks, batch_per_step),
         ]
@@ -112,6 +118,25 @@ def join_files(
         workload=_workload(ranks, waiting, batch_per_step) if ranks else None,
         evidence=tuple((file.name, found) for file in files for found in file.evidence),
     )
+
+
+def _sized(rank: RankReading, graphs: Sequence[ExecutionGraph]) -> RankReading:
+    """The rank with the sizes of its collectives from the execution graph of its run, where one is there."""
+    for graph in graphs:
+        if None not in (rank.rank, graph.rank) and rank.rank != graph.rank:
+            continue
+        calls = with_sizes(rank.calls, graph)
+        if calls is not rank.calls:
+            works = sized_works(rank.step.collectives, rank.calls, calls, rank.steps.typical)
+            missing = int((calls.message_bytes == UNKNOWN).sum())
+            return replace(
+                rank,
+                calls=calls,
+                step=replace(rank.step, collectives=works),
+                unsized_nccl=min(rank.unsized_nccl, missing),
+                unsized_other=min(rank.unsized_other, missing),
+            )
+    return rank
 
 
 def gpu_count(ranks: Iterable[RankReading]) -> int:

@@ -1,52 +1,61 @@
 """What a graph without times adds to the timeline of the same rank: sizes and groups of its collectives."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from profiling.breakdown import Window
 from profiling.evidence import ExecutionGraph, SizedCollective
-from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Timeline
-from profiling.workload import CollectiveKind
+from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN
+from profiling.waiting import Calls
+from profiling.workload import CollectiveKind, CollectiveWork
 
 _EXCHANGES = (CollectiveKind.ALL_TO_ALL, CollectiveKind.SEND_RECV)
 """Frameworks build an all-to-all out of sends and receives, and its kernels are named after these."""
 
 
-def with_sizes(timeline: Timeline, graph: ExecutionGraph) -> Timeline:
-    """The timeline with message and group sizes from the graph where it knows none itself; else the same object.
+def with_sizes(calls: Calls, graph: ExecutionGraph) -> Calls:
+    """The calls with message and group sizes from the graph where they know none themselves; else the same object.
 
     Nothing is claimed unless the graph tells of the very same calls: as many collectives in the same order of kinds
     (in order of launch, where every launch is known, else of start), and no size or group that both know and that
-    differs. Calls within a group of one launch no kernel and are left out of the comparison. ``rank``, where both know
-    it, must be the same.
+    differs. Calls within a group of one launch no kernel and are left out of the comparison.
     """
-    known = timeline.collectives
-    calls = [call for call in graph.collectives if call.group_size != 1]
-    if timeline.rank is not None and graph.rank is not None and timeline.rank != graph.rank:
-        return timeline
-    if not calls or len(calls) != known.row.size:
-        return timeline
-    order = _order(timeline)
-    if not all(_same_kind(COLLECTIVE_KINDS[kind], call) for kind, call in zip(known.kind[order], calls, strict=True)):
-        return timeline
+    told = [call for call in graph.collectives if call.group_size != 1]
+    if not told or len(told) != calls.kind.size:
+        return calls
+    order = calls.order
+    if not all(_same_kind(COLLECTIVE_KINDS[kind], call) for kind, call in zip(calls.kind[order], told, strict=True)):
+        return calls
     sizes, groups = (np.full(order.size, UNKNOWN, dtype=np.int64) for _ in range(2))
-    sizes[order] = [UNKNOWN if call.message_bytes is None else int(call.message_bytes) for call in calls]
-    groups[order] = [UNKNOWN if call.group_size is None else call.group_size for call in calls]
-    if _contradict(known.message_bytes, sizes) or _contradict(known.group_size, groups):
-        return timeline
-    message_bytes, group_size = _filled(known.message_bytes, sizes), _filled(known.group_size, groups)
-    if (message_bytes == known.message_bytes).all() and (group_size == known.group_size).all():
-        return timeline
-    return replace(timeline, collectives=replace(known, message_bytes=message_bytes, group_size=group_size))
+    sizes[order] = [UNKNOWN if call.message_bytes is None else int(call.message_bytes) for call in told]
+    groups[order] = [UNKNOWN if call.group_size is None else call.group_size for call in told]
+    if _contradict(calls.message_bytes, sizes) or _contradict(calls.group_size, groups):
+        return calls
+    message_bytes, group_size = _filled(calls.message_bytes, sizes), _filled(calls.group_size, groups)
+    if (message_bytes == calls.message_bytes).all() and (group_size == calls.group_size).all():
+        return calls
+    return replace(calls, message_bytes=message_bytes, group_size=group_size)
 
 
-def _order(timeline: Timeline) -> NDArray[np.int64]:
-    """Places of the collectives in the order in which the host called them, as far as the timeline tells."""
-    launched = timeline.launched_ns[timeline.collectives.row]
-    keys = timeline.start_ns[timeline.collectives.row] if (launched == UNKNOWN).any() else launched
-    return np.argsort(keys, kind="stable")
+def sized_works(
+    works: Sequence[CollectiveWork], before: Calls, after: Calls, window: Window
+) -> tuple[CollectiveWork, ...]:
+    """The collectives of a step with the mean size and the group of those calls that got them; the rest as they are."""
+    inside = (before.start_ns >= window.low_ns) & (before.start_ns < window.high_ns)
+    got = inside & (before.message_bytes == UNKNOWN) & (after.message_bytes != UNKNOWN)
+    return tuple(_sized(work, got & (after.kind == COLLECTIVE_KINDS.index(work.kind)), after) for work in works)
+
+
+def _sized(work: CollectiveWork, chosen: NDArray[np.bool_], after: Calls) -> CollectiveWork:
+    if work.message_bytes is not None or int(chosen.sum()) != int(work.calls):
+        return work
+    groups = np.unique(after.group_size[chosen])
+    group = int(groups[0]) if groups.size == 1 and groups[0] != UNKNOWN else work.group_size
+    return replace(work, message_bytes=float(after.message_bytes[chosen].mean()), group_size=group)
 
 
 def _same_kind(kind: CollectiveKind, call: SizedCollective) -> bool:

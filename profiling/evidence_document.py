@@ -68,7 +68,7 @@ def _profiles(found: KernelProfiles) -> dict[str, Any]:
     rows = sorted(found.kernels, key=lambda row: -(row.duration_s or 0.0))
     return {
         "device": found.device_name,
-        "kernels": len(rows),
+        "kernels": sum(row.launches for row in rows),
         "rows": [_profile(row) for row in rows[:MOST_ROWS]],
     }
 
@@ -76,6 +76,7 @@ def _profiles(found: KernelProfiles) -> dict[str, Any]:
 def _profile(row: KernelProfile) -> dict[str, Any]:
     return {
         "name": row.name,
+        "launches": row.launches,
         "duration_us": _micro(row.duration_s),
         "sm_pct": _percent(row.compute_fraction),
         "memory_pct": _percent(row.memory_fraction),
@@ -105,8 +106,12 @@ def _load(one: DeviceLoad) -> dict[str, Any]:
         "samples": one.samples,
         "utilisation": one.utilisation,
         "memory_utilisation": one.memory_utilisation,
+        "graphics_active": one.graphics_active,
         "sm_active": one.sm_active,
         "tensor_active": one.tensor_active,
+        "fp64_active": one.fp64_active,
+        "fp32_active": one.fp32_active,
+        "fp16_active": one.fp16_active,
         "dram_active": one.dram_active,
         "nvlink_tx_gbs": _giga(one.nvlink_tx_bytes_per_s),
         "nvlink_rx_gbs": _giga(one.nvlink_rx_bytes_per_s),

@@ -20,7 +20,10 @@ _MATCHED_ENOUGH = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """The communication kernels of one rank in order of start; columns of shape ``(m,)``, as in ``Collectives``."""
+    """The communication kernels of one rank in order of start; columns of shape ``(m,)``, as in ``Collectives``.
+
+    ``order``: their places in the order in which the host called them, as far as the capture tells.
+    """
 
     start_ns: NDArray[np.int64]
     duration_ns: NDArray[np.int64]
@@ -30,6 +33,7 @@ class Calls:
     communicator: NDArray[np.int32] | None
     sequence: NDArray[np.int64] | None
     communicators: tuple[str, ...]
+    order: NDArray[np.int64]
 
 
 def calls_of(line: Timeline) -> Calls:
@@ -43,7 +47,14 @@ def calls_of(line: Timeline) -> Calls:
         communicator=known.communicator,
         sequence=known.sequence,
         communicators=known.communicators,
+        order=_order(line),
     )
+
+
+def _order(line: Timeline) -> NDArray[np.int64]:
+    launched = line.launched_ns[line.collectives.row]
+    keys = line.start_ns[line.collectives.row] if (launched == UNKNOWN).any() else launched
+    return np.argsort(keys, kind="stable")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

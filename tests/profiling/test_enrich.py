@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profiling.analysis import analyse
 from profiling.enrich import with_sizes
 from profiling.evidence import ExecutionGraph, SizedCollective
-from profiling.formats.registry import read
-from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Collectives, Timeline
+from profiling.notes import NoteCode
+from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Collectives
+from profiling.waiting import Calls, calls_of
 from profiling.workload import CollectiveKind
 from tests.paths import SHARED
 from tests.profiling.timelines import Row, timeline
@@ -33,7 +35,7 @@ def graph(calls: list[SizedCollective], rank: int | None = None) -> ExecutionGra
     return ExecutionGraph(rank=rank, world_size=None, operators=len(calls), collectives=tuple(calls), matmul_flops=None)
 
 
-def line_of(calls: list[SizedCollective], launched: list[int] | None = None, **changed: object) -> Timeline:
+def line_of(calls: list[SizedCollective], launched: list[int] | None = None) -> Calls:
     """A kernel per call, of its kind, without sizes."""
     moments = launched or [UNKNOWN] * len(calls)
     rows = [Row(f"nccl {call.kind}", 10 * at, 5, launched=moments[at]) for at, call in enumerate(calls)]
@@ -44,11 +46,10 @@ def line_of(calls: list[SizedCollective], launched: list[int] | None = None, **c
         message_bytes=unknown,
         group_size=unknown.astype(np.int32),
     )
-    return timeline(rows, collectives=found, **changed)
+    return calls_of(timeline(rows, collectives=found))
 
 
-def sizes(line: Timeline) -> list[tuple[float | None, int | None]]:
-    known = line.collectives
+def sizes(known: Calls) -> list[tuple[float | None, int | None]]:
     return [
         (None if size == UNKNOWN else float(size), None if group == UNKNOWN else group)
         for size, group in zip(known.message_bytes.tolist(), known.group_size.tolist(), strict=True)
@@ -60,7 +61,7 @@ def test_the_same_calls_give_their_sizes(calls: list[SizedCollective]) -> None:
     line = line_of(calls)
     found = with_sizes(line, graph(calls))
     assert sizes(found) == [(call.message_bytes, call.group_size) for call in calls]
-    assert replace(found, collectives=line.collectives) == line
+    assert replace(found, message_bytes=line.message_bytes, group_size=line.group_size) == line
     assert with_sizes(found, graph(calls)) is found
 
 
@@ -97,14 +98,8 @@ REDUCE = [SizedCollective(kind=CollectiveKind.ALL_REDUCE, message_bytes=8.0, gro
 def test_what_is_known_is_kept_and_a_contradiction_takes_everything_back() -> None:
     line = line_of(REDUCE)
     for known, expected in ((8, [(8.0, 4), (8.0, 4)]), (9, [(9.0, None), (None, None)])):
-        told = replace(line, collectives=replace(line.collectives, message_bytes=np.array([known, UNKNOWN])))
+        told = replace(line, message_bytes=np.array([known, UNKNOWN]))
         assert sizes(with_sizes(told, graph(REDUCE))) == expected
-
-
-@pytest.mark.parametrize(("mine", "other", "joined"), [(0, 0, True), (0, None, True), (None, 3, True), (0, 1, False)])
-def test_ranks_must_not_differ(mine: int | None, other: int | None, joined: bool) -> None:
-    line = line_of(REDUCE, rank=mine)
-    assert (with_sizes(line, graph(REDUCE, rank=other)) is not line) is joined
 
 
 def test_an_all_to_all_runs_as_sends_and_receives() -> None:
@@ -114,13 +109,15 @@ def test_an_all_to_all_runs_as_sends_and_receives() -> None:
 
 
 @pytest.mark.skipif(SHARED is None, reason="the reference captures are not beside the checkout")
-def test_a_real_trace_and_its_graph() -> None:
+@pytest.mark.parametrize(("rank", "sizes"), [(0, {32768, 67108864}), (1, {None})])
+def test_a_real_trace_and_the_graph_of_rank_0(rank: int, sizes: set[int | None]) -> None:
     assert SHARED is not None
     files = SHARED / "traces" / "files"
-    (line,) = read(files / "kineto-megatron-tp8/megatron_kineto_0.json").timelines
-    (found,) = read(files / "chakra-megatron-tp8/megatron_et_0.json").evidence
-    assert isinstance(found, ExecutionGraph)
-    assert (line.collectives.message_bytes == UNKNOWN).all()
-    filled = with_sizes(line, found).collectives
-    assert np.unique(filled.message_bytes).tolist() == [32768, 67108864]
-    assert set(filled.group_size.tolist()) == {8}
+    trace = files / "kineto-megatron-tp8" / f"megatron_kineto_{rank}.json"
+    analysis = analyse([trace, files / "chakra-megatron-tp8" / "megatron_et_0.json"])
+    assert {row.message_bytes for row in analysis.collectives} == sizes
+    assert analysis.workload is not None
+    assert analysis.workload.measured is not None
+    works = analysis.workload.measured.collectives
+    assert all((work.message_bytes is None) == (rank == 1) for work in works)
+    assert NoteCode.NO_TIMES not in [note.code for note in analysis.notes]
