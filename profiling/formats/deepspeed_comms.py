@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from profiling.evidence import CollectiveTiming, CollectiveTimings
 from profiling.formats.capture import Capture, Format
-from profiling.formats.nccl_tests import MOST_BUS_BYTES_PER_S, peaks
+from profiling.formats.nccl_tests_figures import MOST_BUS_BYTES_PER_S, peaks
 from profiling.formats.numbers import MOST_BYTES
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode

@@ -12,7 +12,7 @@ from typing import Any
 from profiling.evidence import CollectiveTiming, CollectiveTimings
 from profiling.formats.capture import Capture, Format
 from profiling.formats.json_records import Records
-from profiling.formats.nccl_tests import MOST_BUS_BYTES_PER_S, number, peaks
+from profiling.formats.nccl_tests_figures import MOST_BUS_BYTES_PER_S, number, peaks
 from profiling.formats.numbers import MOST_BYTES, integer
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode

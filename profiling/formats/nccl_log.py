@@ -7,16 +7,17 @@ count nodes and are forgotten.
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from profiling.evidence import NcclFacts
 from profiling.formats.capture import Capture, Format
 from profiling.formats.deepspeed_comms import CommsLog
+from profiling.formats.nccl_communicator import Communicator, Member, Release, Thread, facts_of, notes_of
 from profiling.formats.nccl_tests import Table
 from profiling.formats.source import Head, Source
-from profiling.notes import Note, NoteCode, Refusal, RefusalCode
+from profiling.notes import Note, Refusal, RefusalCode
 
 _MARK = re.compile(r"NCCL (INFO|WARN|TRACE) ")
 _PREFIX = re.compile(r"([A-Za-z0-9][\w.-]{0,254}):(\d{1,10}):(\d{1,10}) \[-?\d{1,4}\] ?[^\[\]]{0,200}$")
@@ -50,12 +51,6 @@ _MEMBERSHIPS = 64
 """Communicators that one process is remembered to be in; a job has a handful."""
 _NAMESAKES = 16
 """Threads of one number, on different hosts, that are compared with a new name."""
-_PAIRS_SHOWN = 5
-
-Link = tuple[str, bool | None]
-"""Name of a transport, and whether it is GPUDirect."""
-Sided = tuple[tuple[int, int], str, bool | None]
-"""A pair of ranks and its link."""
 
 
 def recognises(head: Head) -> bool:
@@ -88,72 +83,6 @@ def read(source: Source) -> Capture:
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Thread:
-    """One thread of one process; what it says first may come before the communicator is named (``early``).
-
-    ``hosts``: its name, and what other text glued to it made of that.
-    """
-
-    hosts: Counter[str]
-    process: deque["_Member"]
-    member: "_Member | None" = None
-    early: "_Communicator | None" = None
-
-    @property
-    def host(self) -> str:
-        return min(self.hosts, key=lambda name: (-self.hosts[name], len(name)))
-
-
-@dataclass(slots=True, eq=False)
-class _Communicator:
-    """What is known of one, or of what one thread says before its communicator is known (``ranks`` None).
-
-    ``links``: by pair of ranks, transports and whether they are GPUDirect (None where that is not told).
-    """
-
-    ranks: int | None = None
-    nodes: int | None = None
-    threads: dict[int, list[_Thread]] = field(default_factory=dict)
-    links: dict[tuple[int, int], set[Link]] = field(default_factory=dict)
-    rings: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    channels: int = 0
-    nvls: bool | None = None
-    multicast: bool | None = None
-    gpu_gb: float | None = None
-    pattern: tuple[int, float, float, str | None, str | None] | None = None
-
-    def absorb(self, other: "_Communicator") -> None:
-        for pair, found in other.links.items():
-            if self.fits(*pair):
-                self.links[pair] = self.links.get(pair, set()) | found
-        self.rings = {**other.rings, **self.rings}
-        self.channels = max(self.channels, other.channels)
-        self.nodes = self.nodes or other.nodes
-        self.nvls = other.nvls if self.nvls is None else self.nvls or bool(other.nvls)
-        self.multicast = other.multicast if self.multicast is None else self.multicast
-        self.gpu_gb = self.gpu_gb or other.gpu_gb
-        self.pattern = self.pattern or other.pattern
-
-    def fits(self, *ranks: int) -> bool:
-        return self.ranks is None or max(ranks) < self.ranks
-
-    def hosts(self) -> dict[int, str] | None:
-        """Name by rank; None where one rank sits on two: communicators of one size that the log does not tell apart."""
-        found = {rank: {one.host for one in threads} for rank, threads in self.threads.items()}
-        return {rank: min(names) for rank, names in found.items()} if all(len(x) == 1 for x in found.values()) else None
-
-    @property
-    def known(self) -> int:
-        return len(self.links) + len(self.threads)
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    communicator: _Communicator
-    rank: int
-
-
 class NcclLog:
     """Collects facts line by line, of the largest communicator alone: memory does not grow with the log.
 
@@ -164,16 +93,16 @@ class NcclLog:
         self.most = most
         self.kept = 0
         self.warnings = 0
-        self.versions: Counter[tuple[str, str, str | None, str | None]] = Counter()
+        self.versions: Counter[Release] = Counter()
         self.hip: str | None = None
-        self.threads: dict[tuple[str, str, str], _Thread] = {}
-        self.namesakes: dict[tuple[str, str], list[_Thread]] = {}
-        self.processes: dict[tuple[str, str], deque[_Member]] = {}
+        self.threads: dict[tuple[str, str, str], Thread] = {}
+        self.namesakes: dict[tuple[str, str], list[Thread]] = {}
+        self.processes: dict[tuple[str, str], deque[Member]] = {}
         self.starts = False
         self.largest = 0
-        self.communicators: dict[str, _Communicator] = {}
-        self.smaller: dict[int, _Communicator] = {}
-        self.early: list[_Communicator] = []
+        self.communicators: dict[str, Communicator] = {}
+        self.smaller: dict[int, Communicator] = {}
+        self.early: list[Communicator] = []
 
     def line(self, line: str) -> None:
         if "\x1b" in line:
@@ -201,7 +130,7 @@ class NcclLog:
         if match := _HIP.search(line):
             self.hip = match[1]
 
-    def _say(self, thread: _Thread, text: str) -> None:
+    def _say(self, thread: Thread, text: str) -> None:
         if text[:7] == "Channel" or text[:4] == "Ring":
             if match := _LINK.match(text):
                 self._link(thread, match)
@@ -215,7 +144,7 @@ class NcclLog:
                     told(self._subject(thread), match)
                     return
 
-    def _thread(self, host: str, process: str, thread: str) -> _Thread:
+    def _thread(self, host: str, process: str, thread: str) -> Thread:
         """The thread of that name; other text may be glued in front of its host's, or cut off."""
         name = (host, process, thread)
         found = self.threads.get(name)
@@ -223,16 +152,16 @@ class NcclLog:
             same = self.namesakes.get((process, thread), [])
             found = next((one for one in same if one.host.endswith(host) or host.endswith(one.host)), None)
             if not self._keep():
-                return found or _Thread(Counter([host]), deque())
+                return found or Thread(Counter([host]), deque())
             if found is None:
-                found = _Thread(Counter(), self.processes.setdefault((host, process), deque(maxlen=_MEMBERSHIPS)))
+                found = Thread(Counter(), self.processes.setdefault((host, process), deque(maxlen=_MEMBERSHIPS)))
                 if len(same) < _NAMESAKES:
                     self.namesakes[(process, thread)] = [*same, found]
             self.threads[name] = found
         found.hosts[host] += 1
         return found
 
-    def _subject(self, thread: _Thread) -> _Communicator:
+    def _subject(self, thread: Thread) -> Communicator:
         """What a thread speaks of: its communicator, or the one that it will name later.
 
         Before 2.18 only the end of an initialisation is logged: all of it comes before the name.
@@ -242,12 +171,12 @@ class NcclLog:
         if self.starts and thread.process:
             return thread.process[-1].communicator
         if thread.early is None:
-            thread.early = _Communicator()
+            thread.early = Communicator()
             if self._keep():
                 self.early.append(thread.early)
         return thread.early
 
-    def _rank(self, thread: _Thread, match: re.Match[str], text: str) -> None:
+    def _rank(self, thread: Thread, match: re.Match[str], text: str) -> None:
         rank, ranks = int(match[1]), int(match[2])
         if rank >= ranks or ranks > _MOST_RANKS or "Destroy" in text or "Abort" in text:
             return
@@ -259,7 +188,7 @@ class NcclLog:
         if (nodes := _NODES.search(text)) and member.communicator.ranks == ranks:
             member.communicator.nodes = int(nodes[1]) or None
 
-    def _joined(self, thread: _Thread, rank: int, ranks: int, name: str) -> _Member:
+    def _joined(self, thread: Thread, rank: int, ranks: int, name: str) -> Member:
         one = self._communicator(ranks, name)
         threads = one.threads.get(rank, [])
         if (
@@ -276,34 +205,34 @@ class NcclLog:
             thread.early = None
         member = thread.member
         if member is None or member.communicator is not one or member.rank != rank:
-            member = thread.member = _Member(one, rank)
+            member = thread.member = Member(one, rank)
             if self._keep():
                 thread.process.append(member)
         return member
 
-    def _communicator(self, ranks: int, name: str) -> _Communicator:
+    def _communicator(self, ranks: int, name: str) -> Communicator:
         """One object per communicator of the largest size; one, never shown, for all of each smaller size."""
         if ranks > self.largest:
             for one in self.communicators.values():
                 one.links, one.threads, one.rings = {}, {}, {}
             self.largest, self.communicators = ranks, {}
-        kept: dict[Any, _Communicator] = self.communicators if ranks == self.largest else self.smaller
+        kept: dict[Any, Communicator] = self.communicators if ranks == self.largest else self.smaller
         key = name if ranks == self.largest else ranks
         if kept and key not in kept and not self._keep(10):
-            return _Communicator(ranks=ranks)
-        return kept.setdefault(key, _Communicator(ranks=ranks))
+            return Communicator(ranks=ranks)
+        return kept.setdefault(key, Communicator(ranks=ranks))
 
-    def _matters(self, one: _Communicator) -> bool:
+    def _matters(self, one: Communicator) -> bool:
         return one.ranks is None or one.ranks == self.largest
 
-    def _ring(self, thread: _Thread, match: re.Match[str]) -> None:
+    def _ring(self, thread: Thread, match: re.Match[str]) -> None:
         one = self._subject(thread)
         channel, order = int(match[1]), tuple(int(rank) for rank in match[3].split() if len(rank) <= 7)
         one.channels = max(one.channels, int(match[2] or 0), channel + 1)
         if self._matters(one) and channel not in one.rings and self._keep(len(order)):
             one.rings[channel] = order
 
-    def _link(self, thread: _Thread, match: re.Match[str]) -> None:
+    def _link(self, thread: Thread, match: re.Match[str]) -> None:
         pair, told = (int(match[2]), int(match[3])), _transport(match[4])
         one = self._between(thread, *pair) if told is not None else None
         if told is None or one is None or not self._matters(one):
@@ -312,7 +241,7 @@ class NcclLog:
         if told not in known and self._keep():
             one.links[pair] = known | {told}
 
-    def _between(self, thread: _Thread, *pair: int) -> _Communicator | None:
+    def _between(self, thread: Thread, *pair: int) -> Communicator | None:
         """The communicator in which this process is one end of the pair."""
         if not self.starts:
             return self._subject(thread)
@@ -324,74 +253,42 @@ class NcclLog:
 
     def evidence(self) -> NcclFacts | None:
         """Of the largest communicator; of several of that size, the one of which most is known."""
-        one = max(self.communicators.values(), key=lambda one: one.known, default=_Communicator())
+        one = max(self.communicators.values(), key=lambda one: one.known, default=Communicator())
         if len(self.communicators) <= 1:
             one = replace(one, links=dict(one.links))
             for early in self.early:
                 one.absorb(early)
         known = one.ranks is not None or one.channels or one.links or one.gpu_gb or one.pattern
-        return _facts(one, self) if known or self.versions else None
+        return self._facts(one) if known or self.versions else None
+
+    def _facts(self, one: Communicator) -> NcclFacts:
+        release = max(self.versions.items(), key=lambda item: item[1], default=(("NCCL", None, None, None), 0))[0]
+        return facts_of(one, release, self.hip, self.warnings)
 
     def notes(self) -> list[Note]:
-        """What of the facts a buyer should know: each costs bandwidth."""
         facts = self.evidence()
-        notes = []
-        if facts is not None and facts.without_gpudirect:
-            notes.append(_of_pairs(NoteCode.GPUDIRECT_MISSING, facts.without_gpudirect, "->"))
-        if facts is not None and facts.without_peer:
-            notes.append(_of_pairs(NoteCode.NO_PEER_ACCESS, facts.without_peer, "-"))
-        return notes
+        return [] if facts is None else notes_of(facts)
 
 
-def _channels(one: _Communicator, match: re.Match[str]) -> None:
+def _channels(one: Communicator, match: re.Match[str]) -> None:
     one.channels = max(one.channels, int(match[1]))
     if match[2] is not None:
         one.nvls = bool(one.nvls) or int(match[2]) > 0
 
 
-def _multicast(one: _Communicator, match: re.Match[str]) -> None:
+def _multicast(one: Communicator, match: re.Match[str]) -> None:
     one.multicast = match[1] is None
 
 
-def _system(one: _Communicator, match: re.Match[str]) -> None:
+def _system(one: Communicator, match: re.Match[str]) -> None:
     one.gpu_gb = one.gpu_gb or float(match[1])
 
 
-def _pattern(one: _Communicator, match: re.Match[str]) -> None:
+def _pattern(one: Communicator, match: re.Match[str]) -> None:
     one.pattern = one.pattern or (int(match[1]), float(match[2]), float(match[3]), match[4], match[5])
 
 
 _TOLD = ((_CHANNELS, _channels), (_MULTICAST, _multicast), (_SYSTEM, _system), (_PATTERN, _pattern))
-
-
-def _facts(one: _Communicator, log: NcclLog) -> NcclFacts:
-    (library, version, kind, release), _ = max(
-        log.versions.items(), key=lambda item: item[1], default=(("NCCL", None, None, None), 0)
-    )
-    hosts = one.hosts()
-    intra, inter = _by_side(one.links, hosts or {})
-    nodes = _nodes(one, hosts)
-    return NcclFacts(
-        library=library,
-        nccl_version=version,
-        cuda_version=release if kind == "cuda" else None,
-        hip_version=(release if kind == "hip" else None) or log.hip,
-        ranks=one.ranks,
-        nodes=nodes,
-        channels=one.channels or None,
-        transports_intra=_names(intra),
-        transports_inter=_names(inter),
-        gpudirect=_gpudirect(inter),
-        without_gpudirect=tuple(sorted({pair for pair, _, direct in inter if direct is False})),
-        without_peer=tuple(sorted({(min(pair), max(pair)) for pair, name, _ in intra if name.startswith("SHM")})),
-        nvls=one.multicast if one.nvls is None else one.nvls,
-        rings=_rings(one),
-        bus_bytes_per_s=_ring_bytes_per_s(one, nodes),
-        gpu_bytes_per_s=one.gpu_gb * 1e9 if one.gpu_gb else None,
-        path_intra=one.pattern[3] if one.pattern else None,
-        path_inter=one.pattern[4] if one.pattern and nodes is not None and nodes > 1 else None,
-        warnings=log.warnings,
-    )
 
 
 def _split(line: str) -> Iterator[tuple[str, str, str]]:
@@ -419,57 +316,3 @@ def _transport(text: str) -> tuple[str, bool | None] | None:
         direct = True if end.startswith("/GDRDMA") else False if end in ("", "/Shared") else None
         return f"{match[1]}/{match[2].strip()}", direct
     return None
-
-
-def _by_side(links: Mapping[tuple[int, int], set[Link]], hosts: Mapping[int, str]) -> tuple[list[Sided], list[Sided]]:
-    """Links within a node and between nodes: a network leaves it, unless both ranks are known to sit on one host."""
-    sides: tuple[list[Sided], list[Sided]] = ([], [])
-    for pair, found in links.items():
-        ends = hosts.get(pair[0]), hosts.get(pair[1])
-        for name, direct in found:
-            told = None not in ends
-            outside = ends[0] != ends[1] if told else name.startswith(("NET", "COLLNET"))
-            sides[outside and name.startswith(("NET", "COLLNET", "P2P/MNNVL"))].append((pair, name, direct))
-    return sides
-
-
-def _names(links: list[Sided]) -> tuple[str, ...]:
-    return tuple(sorted({name for _, name, _ in links}))
-
-
-def _nodes(one: _Communicator, hosts: Mapping[int, str] | None) -> int | None:
-    if one.nodes is not None:
-        return one.nodes
-    return len(set(hosts.values())) if hosts and len(hosts) == one.ranks else None
-
-
-def _gpudirect(links: list[Sided]) -> str | None:
-    told = {direct for _, _, direct in links if direct is not None}
-    if not told:
-        return None
-    return "partial" if len(told) > 1 else "yes" if True in told else "no"
-
-
-def _rings(one: _Communicator) -> tuple[tuple[int, ...], ...]:
-    """By channel from 0; NCCL cuts long orders, and what is not whole is left out."""
-    found: list[tuple[int, ...]] = []
-    while (order := one.rings.get(len(found))) and len(order) == one.ranks and len(set(order)) == len(order):
-        found.append(order)
-    return tuple(found)
-
-
-def _ring_bytes_per_s(one: _Communicator, nodes: int | None) -> float | None:
-    """Channels times the bandwidth of one, between nodes where there are several (NCCL, src/graph/tuning.cc).
-
-    NCCL's GB are 1e9 bytes.
-    """
-    if one.pattern is None or nodes is None:
-        return None
-    channels, intra, inter, _, _ = one.pattern
-    return channels * (intra if nodes == 1 else min(intra, inter)) * 1e9 or None
-
-
-def _of_pairs(code: NoteCode, pairs: tuple[tuple[int, int], ...], between: str) -> Note:
-    named = ", ".join(f"{one} {between} {other}" for one, other in pairs[:_PAIRS_SHOWN])
-    more = ", …" if len(pairs) > _PAIRS_SHOWN else ""
-    return Note(code, {"pairs": named + more, "count": len(pairs)})
