@@ -7,7 +7,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.intervals import Intervals, clip, join, length_without, union
+from profiling.intervals import Intervals, clip, join, length_without, touching, union
 from profiling.kernels import CLASS_OF, COMMUNICATING, families
 from profiling.timeline import Timeline, WorkKind
 from profiling.workload import KernelClass
@@ -75,7 +75,7 @@ class DeviceWork:
         return (self.kind == WorkKind.COPY) | (self.kind == WorkKind.FILL)
 
     def union_of(self, chosen: NDArray[np.bool_]) -> Intervals:
-        return union(self.start[chosen], self.end[chosen])
+        return union(self.start, self.end, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ def device_work(timeline: Timeline, device: int, window: Window | None = None) -
     """Work of one device; with a window only what reaches into it, cut at its borders."""
     end = timeline.end_ns
     chosen = timeline.device == device
+    if window is not None and window.low_ns <= timeline.start_ns[0] and window.high_ns >= end.max():
+        window = None
     if window is not None:
         inside = (timeline.start_ns < window.high_ns) & (timeline.start_ns >= window.low_ns)
         chosen = chosen & (inside | ((timeline.start_ns < window.low_ns) & (end > window.low_ns)))
@@ -104,16 +106,19 @@ def device_work(timeline: Timeline, device: int, window: Window | None = None) -
     return DeviceWork(row=row, start=start, end=finish, kind=timeline.kind[row], family=family)
 
 
-def breakdown(timeline: Timeline, device: int, window: Window | None = None) -> Breakdown:
-    """The breakdown of one device, over all its work or over a window."""
-    work = device_work(timeline, device, window)
+def breakdown(
+    timeline: Timeline, device: int, window: Window | None = None, work: DeviceWork | None = None
+) -> Breakdown:
+    """The breakdown of one device, over all its work or over a window; ``work``: what is in it, where it is known."""
+    if work is None:
+        work = device_work(timeline, device, window)
     if window is None:
         window = whole_window(timeline)
     compute = work.union_of(work.is_compute)
     communication = work.union_of(work.is_communication)
     copies = work.union_of(work.is_copy)
     exposed = length_without(communication, compute)
-    copy_only = length_without(copies, join(compute, communication))
+    copy_only = length_without(copies, join(touching(compute, copies), touching(communication, copies)))
     busy = compute.length + exposed + copy_only
     span = window.high_ns - window.low_ns
     return Breakdown(

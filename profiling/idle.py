@@ -7,16 +7,18 @@ under such calls, and launch-bound beyond. Gaps whose next work was in the queue
 for another stream, for a peer, or for the launch itself.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.breakdown import Window, device_work
+from profiling.breakdown import DeviceWork, Window, device_work
 from profiling.intervals import Intervals, join, union
 from profiling.timeline import UNKNOWN, HostSide, Timeline
 
 _LINKED_ENOUGH = 0.5
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,50 +45,58 @@ class IdleCauses:
         return self.launch_bound_ns + self.synchronisation_ns + (self.input_ns or 0)
 
 
-def idle_by_cause(timeline: Timeline, device: int, window: Window) -> IdleCauses:
-    """The causes of one device's idle time in a window."""
-    work = device_work(timeline, device, window)
-    idle = _gaps(union(work.start, work.end), window)
-    launched = timeline.launched_ns[work.row]
-    linked = launched.size > 0 and (launched != UNKNOWN).mean() >= _LINKED_ENOUGH
+def idle_by_cause(timeline: Timeline, device: int, window: Window, work: DeviceWork | None = None) -> IdleCauses:
+    """The causes of one device's idle time in a window; ``work``: what is in it, where it is known."""
+    if work is None:
+        work = device_work(timeline, device, window)
+    linked = work.row.size > 0 and (timeline.launched_ns[work.row] != UNKNOWN).mean() >= _LINKED_ENOUGH
+    covered = union(work.start, work.end)
+    idle_ns = window.high_ns - window.low_ns - covered.length
     if not (linked and timeline.clocks_agree and timeline.host.launches is not None):
         return IdleCauses(
-            idle_ns=idle.length,
-            launch_bound_ns=None,
-            synchronisation_ns=None,
-            input_ns=None,
-            unknown_ns=idle.length,
+            idle_ns=idle_ns, launch_bound_ns=None, synchronisation_ns=None, input_ns=None, unknown_ns=idle_ns
         )
-    return _causes(idle, _next_launch(timeline, device, idle), timeline.host)
-
-
-def _gaps(covered: Intervals, window: Window) -> Intervals:
-    start = np.concatenate(([window.low_ns], covered.end))
-    end = np.concatenate((covered.start, [window.high_ns]))
-    return Intervals(start[end > start], end[end > start])
-
-
-def _next_launch(timeline: Timeline, device: int, idle: Intervals) -> NDArray[np.int64]:
-    """When the work that ends each gap was launched, ``UNKNOWN`` where that is not linked or not in the capture."""
     row = np.flatnonzero(timeline.device == device)
-    following = np.searchsorted(timeline.start_ns[row], idle.end)
-    return np.append(timeline.launched_ns[row], UNKNOWN)[following]
+    sums = [_causes(gaps, _next_launch(timeline, row, gaps), timeline.host) for gaps in _gaps(covered, window)]
+    late, loading, synchronised = (sum(column) for column in zip(*sums, strict=True))
+    host = timeline.host
+    return IdleCauses(
+        idle_ns=idle_ns,
+        launch_bound_ns=late - loading - synchronised,
+        synchronisation_ns=synchronised,
+        input_ns=loading if host.operators is not None or host.input.start.size else None,
+        unknown_ns=idle_ns - late,
+    )
 
 
-def _causes(idle: Intervals, launched: NDArray[np.int64], host: HostSide) -> IdleCauses:
+def _gaps(covered: Intervals, window: Window) -> Iterator[Intervals]:
+    """The gaps in order, in pieces: there may be as many as there are kernels."""
+    for low in range(0, covered.start.size + 1, _PIECE):
+        start = covered.end[max(0, low - 1) : low + _PIECE - 1]
+        end = covered.start[low : low + _PIECE]
+        if low == 0:
+            start = np.concatenate(([window.low_ns], start))
+        if end.size < start.size:
+            end = np.concatenate((end, [window.high_ns]))
+        yield Intervals(start[end > start], end[end > start])
+
+
+def _next_launch(timeline: Timeline, row: NDArray[np.int64], idle: Intervals) -> NDArray[np.int64]:
+    """When the work that ends each gap was launched, ``UNKNOWN`` where that is not linked or not in the capture."""
+    starts = timeline.start_ns if row.size == timeline.start_ns.size else timeline.start_ns[row]
+    following = np.searchsorted(starts, idle.end)
+    inside = following < row.size
+    return np.where(inside, timeline.launched_ns[row[np.minimum(following, row.size - 1)]], UNKNOWN)
+
+
+def _causes(idle: Intervals, launched: NDArray[np.int64], host: HostSide) -> tuple[int, int, int]:
+    """Length of the gaps that the host caused, and the parts of it under input loading and synchronisation."""
     late = (launched != UNKNOWN) & (launched >= idle.start)
     start, end = idle.start[late], idle.end[late]
     loading = _within(host.input, start, end)
     waiting = _within(join(host.input, host.waits), start, end) - loading
     synchronised = np.where(_drained(host.waits, start, launched[late]), end - start - loading, waiting)
-    length = int((end - start).sum())
-    return IdleCauses(
-        idle_ns=idle.length,
-        launch_bound_ns=length - int(loading.sum()) - int(synchronised.sum()),
-        synchronisation_ns=int(synchronised.sum()),
-        input_ns=int(loading.sum()) if host.operators is not None or host.input.start.size else None,
-        unknown_ns=idle.length - length,
-    )
+    return int((end - start).sum()), int(loading.sum()), int(synchronised.sum())
 
 
 def _drained(waits: Intervals, dry: NDArray[np.int64], launched: NDArray[np.int64]) -> NDArray[np.bool_]:

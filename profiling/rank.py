@@ -114,8 +114,8 @@ def read_rank(line: Timeline, alive: Callable[[], None]) -> RankReading:
 def _device(line: Timeline, device: int, steps: Steps, whole: Window, alive: Callable[[], None]) -> DeviceReading:
     alive()
     work = device_work(line, device)
-    parts = breakdown(line, device)
-    idle = idle_by_cause(line, device, whole)
+    parts = breakdown(line, device, work=work)
+    idle = idle_by_cause(line, device, whole, work)
     alike = (parts, idle) if steps.region == whole else None
     region = device_share(line, device, steps.region, alike)
     duration = work.end - work.start
@@ -131,7 +131,7 @@ def _device(line: Timeline, device: int, steps: Steps, whole: Window, alive: Cal
         linked_kernels=linked,
         launch_delay_ns=delay,
         idle=idle,
-        rates=class_rates(line, device, whole),
+        rates=class_rates(line, device, whole, work),
     )
 
 

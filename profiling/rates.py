@@ -36,14 +36,18 @@ class ClassRate:
     covered: float
 
 
-def class_rates(timeline: Timeline, device: int, window: Window) -> tuple[ClassRate, ...]:
+def class_rates(
+    timeline: Timeline, device: int, window: Window, work: DeviceWork | None = None
+) -> tuple[ClassRate, ...]:
     """Rates of the classes that have kernels with known work, in the order of ``CLASS_OF``.
 
-    Only kernels that lie wholly in the window count: the work of one that is cut cannot be split.
+    Only kernels that lie wholly in the window count: the work of one that is cut cannot be split. ``work``: what is in
+    the window, where it is known.
     """
     if timeline.flops is None and timeline.moved_bytes is None:
         return ()
-    work = device_work(timeline, device, window)
+    if work is None:
+        work = device_work(timeline, device, window)
     whole = (work.kind == WorkKind.KERNEL) & (work.end - work.start == timeline.duration_ns[work.row])
     flops, moved = _known(timeline.flops, work), _known(timeline.moved_bytes, work)
     rates = (_rate(kernel_class, work, whole, flops, moved) for kernel_class in dict.fromkeys(CLASS_OF.values()))

@@ -120,8 +120,8 @@ class Timeline:
     steps_from: StepSource = StepSource.PROFILER
     epoch_ns: int | None = None
     vendor: str | None = None
-    flops: NDArray[np.float64] | None = None
-    moved_bytes: NDArray[np.float64] | None = None
+    flops: NDArray[np.floating] | None = None
+    moved_bytes: NDArray[np.floating] | None = None
     occupancy_known: int | None = None
     incomplete: bool = False
     idle_known: bool = True

@@ -38,8 +38,8 @@ class Around:
     incomplete: bool = False
     idle_known: bool = True
     communicators: tuple[str, ...] = ()
-    flops: NDArray[np.float64] | None = None
-    moved_bytes: NDArray[np.float64] | None = None
+    flops: NDArray[np.floating] | None = None
+    moved_bytes: NDArray[np.floating] | None = None
 
 
 def assemble(device: DeviceColumns, launched: NDArray[np.int64] | None, around: Around) -> tuple[Timeline, list[Note]]:
@@ -161,7 +161,7 @@ def timeline_of(
         name_id=column("name")[rows],
         names=tuple(device.names),
         launched_ns=launched[rows],
-        bytes=column("bytes")[rows],
+        bytes=_bytes(column("bytes"), rows),
         host=around.host,
         steps=around.steps,
         steps_from=around.steps_from,
@@ -176,6 +176,11 @@ def timeline_of(
         flops=None if around.flops is None else around.flops[rows],
         moved_bytes=None if around.moved_bytes is None else around.moved_bytes[rows],
     )
+
+
+def _bytes(column: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Without memory where no payload is known."""
+    return column[rows] if (column != UNKNOWN).any() else np.broadcast_to(np.int64(UNKNOWN), rows.shape)
 
 
 def _collectives(device: DeviceColumns, rows: NDArray[np.int64], communicators: tuple[str, ...]) -> Collectives:

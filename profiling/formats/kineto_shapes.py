@@ -163,8 +163,8 @@ class ShapedWork:
             work = self._known[key] = _work_of(*key)
         self._work[number] = work
 
-    def columns(self, device: DeviceColumns) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Operations and bytes of each row, NaN where unknown, shape ``(rows,)``; None where no shape is known.
+    def columns(self, device: DeviceColumns) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+        """Operations and bytes of each row, NaN where unknown, shape ``(rows,)``; None where none is known.
 
         An operator that launches several kernels does its work in the longest one of the fitting family. Where many
         operators launch none of these, ids are not what they seem, as in captures of PyTorch 1: then nothing is known.
@@ -173,7 +173,7 @@ class ShapedWork:
         known = np.fromiter(self._work, dtype=np.int64, count=len(self._work))
         linked = np.flatnonzero(np.isin(ids, known))
         if not linked.size:
-            return None
+            return None, None
         family = families(tuple(device.names))[device.column("name")[linked]]
         work = np.array([self._work[number] for number in ids[linked].tolist()])
         multiplies = np.isin(family, (Family.MATMUL, Family.ATTENTION))
@@ -182,11 +182,18 @@ class ShapedWork:
         last = order[np.append(ids[linked][order][1:] != ids[linked][order][:-1], True)]
         products = last[np.isfinite(work[last, 0])]
         if (~fits[products]).sum() > _STRAY * products.size:
-            return None
+            return None, None
         chosen = last[fits[last]]
-        found = np.full((2, device.rows), np.nan)
-        found[:, linked[chosen]] = work[chosen].T
-        return (found[0], found[1]) if np.isfinite(found).any() else None
+        flops, moved = (_column(device.rows, linked[chosen], amounts) for amounts in work[chosen].T)
+        return flops, moved
+
+
+def _column(rows: int, places: NDArray[np.int64], amounts: NDArray[np.float64]) -> NDArray[np.float32] | None:
+    if not np.isfinite(amounts).any():
+        return None
+    column = np.full(rows, np.nan, dtype=np.float32)
+    column[places] = amounts
+    return column
 
 
 def _work_of(name: Any, dims: bytes, types: bytes, concrete: bytes) -> Work:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.formats.assemble import Around, assemble_groups
-from profiling.formats.columns import Expected
+from profiling.formats.columns import Expected, LaunchColumns
 from profiling.formats.kineto import KinetoCollector
 from profiling.formats.kineto_machine import device_names, distributed, epoch_ns, vendor
 from profiling.formats.numbers import integer
@@ -43,6 +43,7 @@ def timelines(
     else:
         notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(split)}))
         groups = [(members, replace(around, rank=rank)) for rank, members in split]
+    seen.calls = LaunchColumns()
     lines, told = assemble_groups(seen.device, launched, groups)
     return lines, [*told, *notes]
 
@@ -127,7 +128,7 @@ def _single_rank(seen: KinetoCollector, metadata: Mapping[str, Any], source: str
 
 def _around(seen: KinetoCollector, metadata: Mapping[str, Any], source: str, *, idle_known: bool, cut: bool) -> Around:
     """What all ranks of the file share."""
-    shaped = seen.shaped.columns(seen.device)
+    flops, moved_bytes = seen.shaped.columns(seen.device)
     known = seen.occupancies or seen.occupancies_lost
     names = device_names(metadata)
     return Around(
@@ -143,8 +144,8 @@ def _around(seen: KinetoCollector, metadata: Mapping[str, Any], source: str, *, 
         incomplete=cut or any(_LOST.search(text) for text in warnings(metadata)),
         idle_known=idle_known,
         communicators=tuple(seen.called.communicators.names),
-        flops=None if shaped is None else shaped[0],
-        moved_bytes=None if shaped is None else shaped[1],
+        flops=flops,
+        moved_bytes=moved_bytes,
     )
 
 
