@@ -75,8 +75,8 @@ def _sized(one: Calls, sizes: dict[str, int]) -> Calls:
 
 def test_sequence_numbers_match_calls_of_captures_that_begin_at_different_times() -> None:
     found = aligned(
-        calls([100, 40, 40, 40] * 5, groups=["w"] * 20, sequence=list(range(7, 27))),
-        calls([10, 10, 10, 70] * 5, groups=["w"] * 20, sequence=list(range(8, 28))),
+        calls([100, 40, 40, 40] * 10, groups=["w"] * 40, sequence=list(range(7, 47))),
+        calls([10, 10, 10, 70] * 10, groups=["w"] * 40, sequence=list(range(8, 48))),
     )
     assert found is not None
     assert found.per_call_ns[0][0] == UNKNOWN
