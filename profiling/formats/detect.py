@@ -44,7 +44,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"ARROW1", "Arrow file"),
     (b"7z\xbc\xaf\x27\x1c", "7-Zip archive"),
     (b"Rar!", "RAR archive"),
-    (b"SQLite format 3\x00", "SQLite database"),
     (b"PK\x03\x04", "ZIP archive"),
 )
 _COMPRESSED = frozenset({".gz", ".zst", ".xz", ".bz2"})
@@ -55,7 +54,7 @@ def why_unknown(head: Head) -> Refusal:
     data, named = head.data, _suffix(head.name)
     for magic, ending, command in _REPORT_MAGIC:
         if data.startswith(magic):
-            kind = named if named in _REPORT_NAMES else ending
+            kind = named if _REPORT_NAMES.get(named) == command else ending
             return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": kind, "command": command})
     if _is_perfetto(data):
         return Refusal(RefusalCode.EXPORT_NEEDED, {"kind": _PFTRACE, "command": _PERFETTO})
@@ -123,8 +122,4 @@ def without_events(text: bytes, *, whole: bool) -> Refusal:
         if whole:
             return invalid_json(str(error), 0)
         return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": ""})
-    if "schema" in document and "nodes" in document:
-        return Refusal(RefusalCode.NOT_READ_YET, {"kind": "PyTorch execution trace"})
-    if "results" in document and "nccl_version" in document:
-        return Refusal(RefusalCode.NOT_READ_YET, {"kind": "nccl-tests output"})
     return Refusal(RefusalCode.NO_TRACE_EVENTS, {"keys": shown(", ".join(list(document)[:8]))})

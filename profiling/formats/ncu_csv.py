@@ -58,7 +58,7 @@ def read(source: Source) -> Capture:
     found = _Found(source.limits)
     text = _TextReport(found)
     for table in tables(_heard(source, found, text), _is_header, source.limits, most=source.limits.events):
-        (_add_details if table.place("Metric Name") is not None else _add_raw)(found, table)
+        (_add_details if _is_details(table.titles) else _add_raw)(found, table)
     by_kernel: dict[str, list[dict[str, float]]] = {}
     missing = 0
     for launch in found.launches.values():
@@ -84,9 +84,11 @@ def _heard(source: Source, found: _Found, text: "_TextReport") -> Iterator[str]:
 
 def _is_header(titles: Sequence[str]) -> bool:
     folded = [title.casefold() for title in titles]
-    if "kernel name" not in folded:
-        return False
-    return ("metric name" in folded and "metric value" in folded) or any("__" in title for title in folded)
+    return "kernel name" in folded and (_is_details(folded) or any("__" in title for title in folded))
+
+
+def _is_details(titles: Sequence[str]) -> bool:
+    return {"metric name", "metric value"} <= {title.casefold() for title in titles}
 
 
 def _add_details(found: _Found, table: Table) -> None:

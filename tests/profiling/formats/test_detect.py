@@ -47,6 +47,14 @@ def test_a_name_counts_where_the_bytes_say_nothing(tmp_path: Path, name: str) ->
     assert refusal_of(saved(tmp_path, b"\x89PNG\r\n\x1a\n" + noise, name)).code == RefusalCode.UNKNOWN_BINARY
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.qdrep", ".qdrep"), ("a.nsys-rep", ".nsys-rep"), ("a.ncu-rep", ".nsys-rep"), ("a", ".nsys-rep")],
+)
+def test_the_older_name_of_a_report_is_kept_and_a_wrong_one_is_not(tmp_path: Path, name: str, kind: str) -> None:
+    assert sentence(refusal_of(saved(tmp_path, NSYS, name))).startswith(f"A {kind} file")
+
+
 def test_every_refusal_of_an_unknown_file_lists_what_is_accepted(tmp_path: Path) -> None:
     for content in (b"hello\n", bytes(range(256)), b"%PDF-1.7\n", b"7z\xbc\xaf\x27\x1c" + bytes(20)):
         text = sentence(refusal_of(saved(tmp_path, content)))

@@ -103,6 +103,12 @@ def test_impossible_bandwidths(tmp_path: Path) -> None:
     assert [(note.code, note.params["count"]) for note in capture.notes] == [(NoteCode.IMPOSSIBLE_BANDWIDTHS, 2)]
 
 
+def test_an_integer_that_no_float_holds_is_no_time(tmp_path: Path) -> None:
+    records = [_record(), _record(coll_exec_time_us=10**400)]
+    (row,) = _timings(_read(tmp_path, "\n".join(map(json.dumps, records)))).rows
+    assert row.time_s == pytest.approx(100e-6)
+
+
 def test_a_damaged_record_is_left_out(tmp_path: Path) -> None:
     lines = [json.dumps(_record()), json.dumps(_record()).replace('"coll_sn"', "coll_sn"), json.dumps(_record())]
     capture = _read(tmp_path, "\n".join(lines))

@@ -201,3 +201,9 @@ def test_figures_that_are_not_there_are_told_and_launches_bounded(tmp_path: Path
     with pytest.raises(Refusal) as caught:
         _read(tmp_path, text, Limits(rows=1))
     assert caught.value.code == RefusalCode.TOO_MANY_ROWS
+
+
+def test_titles_of_both_pages_in_one_row_are_of_the_raw_page(tmp_path: Path) -> None:
+    text = "\n".join(['"ID","Metric Name","Kernel Name","gpu__time_duration.sum"', '"","","","ns"', '"0","","a","5"'])
+    (found,) = _profiles(_read(tmp_path, text))
+    assert found.duration_s == pytest.approx(5e-9)
