@@ -51,7 +51,12 @@ def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
     """Label, statement, evidence and warnings; ``probabilities`` is empty where too few kernels were seen."""
     label = clear_label(probabilities)
     lost = _lost(features)
-    most = max(features.matmul_share + features.attention_share, features.memory_kernel_share, transfer_share(features))
+    most = max(
+        features.matmul_share + features.attention_share,
+        features.memory_kernel_share,
+        features.other_kernel_share,
+        transfer_share(features),
+    )
     host_bound = sum(lost.values()) > most
     if not probabilities:
         params = {"count": features.kernels, "least": LEAST_KERNELS}
