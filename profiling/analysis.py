@@ -240,15 +240,19 @@ def _rank_notes(ranks: Sequence[RankReading]) -> list[Note]:
     world = max((rank.world_size or 0 for rank in ranks), default=0)
     if len(ranks) > 1 and 0 < len(counts) < world:
         notes.append(Note(NoteCode.RANKS_MISSING, {"seen": len(counts), "world": world}))
-    for code, count in (
-        (NoteCode.MESSAGE_SIZES_UNKNOWN, sum(rank.unsized_nccl for rank in ranks)),
-        (NoteCode.SOME_SIZES_UNKNOWN, sum(rank.unsized_other for rank in ranks)),
-    ):
-        if count:
-            notes.append(Note(code, {"count": count}))
+    notes += _size_notes(ranks)
     if any(not rank.device_named for rank in ranks):
         notes.append(Note(NoteCode.DEVICE_UNKNOWN))
     return notes
+
+
+def _size_notes(ranks: Sequence[RankReading]) -> list[Note]:
+    """No size at all where the profiler should have recorded them costs the bandwidths; single ones are a remark."""
+    missing, other = sum(rank.unsized_nccl for rank in ranks), sum(rank.unsized_other for rank in ranks)
+    sized = any((rank.calls.message_bytes != UNKNOWN).any() for rank in ranks)
+    if missing and not sized:
+        return [Note(NoteCode.MESSAGE_SIZES_UNKNOWN, {"count": missing + other})]
+    return [Note(NoteCode.SOME_SIZES_UNKNOWN, {"count": missing + other})] if missing + other else []
 
 
 def _distinct(notes: Iterable[Note]) -> list[Note]:

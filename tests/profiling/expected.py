@@ -14,22 +14,30 @@ FIELDS = ("gpu_busy_us", "compute_us", "comm_us", "exposed_comm_us", "copy_us", 
 @dataclass(frozen=True)
 class Row:
     path: Path
+    kind: str
     outcome: str
     facts: dict[str, str]
+    must_say: str
     id: str
 
 
 def rows(*kinds: str) -> list[Row]:
     """Rows of the given kinds; none where the reference folder is absent."""
+    return [row for row in all_rows() if row.kind in kinds]
+
+
+def all_rows() -> list[Row]:
+    """The whole table; nothing where the reference folder is absent."""
     if FAULTS is None:
         return []
     found = []
     with (FAULTS / "EXPECTED.tsv").open(encoding="utf-8") as file:
         for line in csv.reader((line for line in file if not line.startswith("#")), delimiter="\t"):
-            name, kind, outcome, facts = line[:4]
-            if kind in kinds:
-                pairs = (part.strip().partition("=") for part in facts.split(";") if "=" in part)
-                found.append(Row(FAULTS / name, outcome, {key: value for key, _, value in pairs}, Path(name).name))
+            name, kind, outcome, facts, must_say = line[:5]
+            pairs = (part.strip().partition("=") for part in facts.split(";") if "=" in part)
+            given = {key: value for key, _, value in pairs}
+            must_say = "" if must_say == "-" else must_say
+            found.append(Row(FAULTS / name, kind, outcome, given, must_say, Path(name).name))
     return found
 
 
