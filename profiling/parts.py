@@ -22,7 +22,6 @@ from profiling.stored_reading import dumps, loads
 class ReadContext:
     """What the steps of a part hand on."""
 
-    files: tuple[NamedFile, ...]
     found: list[FileReading] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -31,8 +30,9 @@ def _read(context: ReadContext, claim: Claim) -> None:
     def progress(done: int, total: int) -> None:
         claim.progress(done / total if total else 1.0)
 
+    files = Run.objects.get(pk=claim.run_id).files.order_by("pk")
     context.found, context.notes = read_captures(
-        context.files,
+        [NamedFile(path=Path(row.file.path), name=row.name) for row in files],
         limits(),
         progress,
         time.monotonic,
@@ -46,9 +46,7 @@ READ_STEPS: tuple[Step[ReadContext], ...] = (Step("read", _("Reading the capture
 
 def read_part(claim: Claim) -> None:
     """Do the work of a claimed part; afterwards its file is gone."""
-    files = Run.objects.get(pk=claim.run_id).files.order_by("pk")
-    context = ReadContext(files=tuple(NamedFile(path=Path(row.file.path), name=row.name) for row in files))
-    runs.execute(claim, steps=READ_STEPS, context=context, save=lambda done: _save(claim, done))
+    runs.execute(claim, steps=READ_STEPS, context=ReadContext(), save=lambda done: _save(claim, done))
     delete_read_captures()
 
 

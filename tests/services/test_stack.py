@@ -113,7 +113,7 @@ def test_a_worker_that_lost_its_lease_cannot_write(stack: Stack, tmp_path: Path)
 
 
 def attempts(stack: Stack, pk: str) -> int:
-    code = f"from advisor.models import Study; print(Study.objects.get(pk='{pk}').run.attempts)"
+    code = f"from advisor.models import Study; print(Study.objects.get(pk='{pk}').run.parts.get().attempts)"
     return int(stack.manage("shell", "--verbosity", "0", "--command", code))
 
 
