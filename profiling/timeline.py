@@ -16,6 +16,8 @@ from profiling.workload import CollectiveKind
 
 UNKNOWN = -1
 COLLECTIVE_KINDS: tuple[CollectiveKind, ...] = tuple(CollectiveKind)
+NVIDIA, AMD = "NVIDIA", "AMD"
+"""Vendors of devices, spelled as they and the catalogue spell them."""
 
 
 class WorkKind(IntEnum):

@@ -22,9 +22,8 @@ from profiling.formats.numbers import integer
 from profiling.formats.sqlite_file import Database
 from profiling.marks import steps_from_ranges
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
-from profiling.timeline import StepSource, Timeline
+from profiling.timeline import NVIDIA, StepSource, Timeline
 
-VENDOR = "nvidia"
 _OF_NSYS = ("target_info_session_start_time", "meta_data_export", "export_meta_data", "analysis_details", RANGES, CALLS)
 _ENVIRONMENT = re.compile(r"env(?:ironment)?(?:_?var|$)", re.IGNORECASE)
 _LOST = re.compile(
@@ -55,7 +54,7 @@ def read_database(database: Database) -> Capture:
     around = Around(
         source=source.name,
         device_names=_device_names(export, work),
-        vendor=VENDOR,
+        vendor=NVIDIA,
         epoch_ns=_epoch_ns(export),
         incomplete=_lost(export),
         idle_known=not calls.graphs_under_recorded,

@@ -17,7 +17,7 @@ from profiling.formats.quantities import Titles, bytes_per, nanoseconds_per, num
 from profiling.formats.source import Head, Source
 from profiling.formats.tables import Table, tables
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
-from profiling.timeline import WorkKind
+from profiling.timeline import NVIDIA, WorkKind
 
 KIND = "Nsight Systems summary"
 _SIGNS = re.compile(
@@ -76,7 +76,7 @@ def read(source: Source) -> Capture:
         found.add(table)
     notes = [*source.notes, *_notes(found)]
     if found.trace.columns.rows:
-        around = Around(source=source.name, device_names=found.trace.device_names, vendor="nvidia")
+        around = Around(source=source.name, device_names=found.trace.device_names, vendor=NVIDIA)
         line, told = assemble(found.trace.columns, None, around)
         return Capture(format=Format.NSYS_STATS, timelines=(line,), notes=(*notes, *told))
     rows = found.summed()

@@ -15,9 +15,8 @@ from profiling.formats.limits import Limits
 from profiling.intervals import NOTHING, Intervals, union
 from profiling.marks import steps_from_ranges
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
-from profiling.timeline import UNKNOWN, HostSide, StepSource, Timeline, WorkKind
+from profiling.timeline import AMD, UNKNOWN, HostSide, StepSource, Timeline, WorkKind
 
-VENDOR = "AMD"
 MOST_DEVICE = 2**31 - 1
 _LONGEST_NS = 86_400 * 10**9
 """No work of a device takes a day."""
@@ -227,7 +226,7 @@ class RocmCollector:
             steps=() if marked is None else marked.steps,
             steps_from=StepSource.PROFILER if marked is None else StepSource.RANGES,
             device_names=self.agents.names,
-            vendor=VENDOR,
+            vendor=AMD,
             incomplete=incomplete,
         )
         launched = self._calls.starts_of(self.device.column("correlation")) if self.calls_recorded else None

@@ -98,6 +98,7 @@ def test_real_exports_agree_with_plain_sql() -> None:
 def test_tables_are_found_under_any_version(tmp_path: Path, suffix: str) -> None:
     line = _one(tmp_path, **{KERNEL + suffix: [kernel(0, 10)], "StringIds": texts("gemm")})
     assert (line.names, line.duration_ns.tolist(), line.host.launches) == (("gemm",), [10], None)
+    assert line.vendor == "NVIDIA"
 
 
 def test_of_several_versions_of_a_table_the_newest_with_rows_counts(tmp_path: Path) -> None:

@@ -160,6 +160,7 @@ def test_the_gpu_trace_is_a_timeline(tmp_path: Path, unit: str, scale: int) -> N
     assert line.bytes.tolist() == [1_049_000, UNKNOWN, 2_000_000]
     assert (line.device.tolist(), line.device_names, len(set(line.stream.tolist()))) == ([1] * 3, {1: "NVIDIA A100"}, 2)
     assert {note.code: note.params["count"] for note in capture.notes} == {NoteCode.BAD_TIMES: 1}
+    assert line.vendor == "NVIDIA"
 
 
 @pytest.mark.parametrize(
