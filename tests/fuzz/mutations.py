@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
+from tests.fuzz.protobuf import damaged_message, damaged_records, is_message, is_records
+
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z_0-9]*")
 _ODD_NUMBERS = (
@@ -35,6 +37,10 @@ def damaged(draw: Callable[..., int], seeds: Sequence[bytes]) -> bytes:
     for _ in range(draw(st.integers(1, 5))):
         if content.startswith(b"SQLite format 3") and draw(st.integers(0, 9)):
             content = _cell(draw, content)
+        elif is_message(content) and draw(st.integers(0, 9)):
+            content = damaged_message(draw, content)
+        elif is_records(content) and draw(st.integers(0, 9)):
+            content = damaged_records(draw, content)
         elif content:
             content = draw(st.sampled_from(_FAULTS))(draw, content, seeds)
     return content

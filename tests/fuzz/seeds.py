@@ -14,32 +14,40 @@ from profiling.formats.source import Source
 from profiling.notes import Refusal
 from tests.paths import SHARED
 from tests.profiling.formats.packing import capture
+from tests.profiling.formats.wire import Plane, message, space, varint
 
 _LARGEST = 100_000
 """Larger ones tell no more and cost more."""
 
 
 def seeds() -> Mapping[str, Sequence[bytes]]:
-    """Name of a reader to files that it recognises, unpacked."""
+    """Name of a reader to files that it recognises, unpacked; those that it refuses only where it refuses all."""
     found: dict[str, list[bytes]] = defaultdict(list)
+    refused: dict[str, list[bytes]] = defaultdict(list)
     for content in (*_own(), *_shared()):
-        name = reader_of(content)
+        name, answered = _reading(content)
         if name is not None:
-            found[name].append(content)
-    return found
+            (found if answered else refused)[name].append(content)
+    return refused | found
 
 
-def reader_of(content: bytes) -> str | None:
-    """The format that such a file is read as."""
+def _reading(content: bytes) -> tuple[str | None, bool]:
+    """The format that such a file is read as, and whether it gives an answer."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
+        source = Source(Path(file.name), "seed", Watch(limits=Limits()))
         try:
-            head = Source(Path(file.name), "seed", Watch(limits=Limits())).head()
+            head = source.head()
+            reader = next((reader for reader in READERS if reader.recognises(head)), None)
         except Refusal:
-            return None
-    found = next((reader for reader in READERS if reader.recognises(head)), None)
-    return None if found is None else str(found.format)
+            return None, False
+        try:
+            if reader is not None:
+                reader.read(source)
+        except Refusal:
+            return str(reader.format), False
+    return None if reader is None else str(reader.format), True
 
 
 def _shared() -> list[bytes]:
@@ -70,7 +78,7 @@ def _own() -> list[bytes]:
         "\n".join(json.dumps(record) for record in _INSPECTOR).encode(),
         _json(_PLUGIN),
         *(text.encode() for text in _TEXTS),
-        _protobuf_plane(),
+        _xspace(),
         _chakra(),
         _nsys(),
         _rocpd(),
@@ -210,38 +218,38 @@ _TEXTS = (
 )
 
 
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _protobuf_plane() -> bytes:
-    """An XSpace with one device, one stream and two kernels (tensorflow/tsl/profiler/protobuf/xplane.proto)."""
-    events = b"".join(_field(4, _field(1, 1) + _field(2, at) + _field(3, 5_000_000)) for at in (0, 9_000_000))
-    line = _field(1, 7) + _field(2, b"Stream #7(Compute)") + _field(3, 1000) + events
-    names = _field(4, _field(1, 1) + _field(2, _field(1, 1) + _field(2, b"gemm_kernel")))
-    return _field(1, _field(1, 1) + _field(2, b"/device:GPU:0") + _field(3, line) + names)
+def _xspace() -> bytes:
+    """Two devices and the host, which launched, waited and marked steps (tsl/profiler/protobuf/xplane.proto)."""
+    device, other, host = Plane("/device:GPU:0", device_vendor="Nvidia"), Plane("/device:GPU:1"), Plane("/host:CPU")
+    gemm = device.event("gemm_fusion", 20, 5, correlation_id=8, hlo_op="dot.1", hlo_module="jit_step(1)")
+    reduce = device.event("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 26, 9, correlation_id=9, group_id=1)
+    copy = device.event("MemcpyD2H", 36, 2, memcpy_details="kind_src:device kind_dst:pinned size:4096 dest:0 async:1")
+    device.line("Stream #7(Compute)", [gemm, reduce], timestamp_ns=1_771_595_650_217_823_548)
+    device.line("Stream #8(MemcpyD2H)", [copy], timestamp_ns=1_771_595_650_217_823_548)
+    device.line("Steps", [device.event("0", 0, 40), device.event("1", 40, 40)])
+    device.line("XLA Modules", [device.event("jit_step(1)", 0, 80)])
+    other.line("Stream #7(Compute)", [other.event("gemm_fusion", 22, 5, correlation_id=10)])
+    calls = [host.event("cuLaunchKernel", 3, 1, correlation_id=number) for number in (8, 9)]
+    host.line(
+        "Host Threads/1", [*calls, host.event("cuStreamSynchronize", 5, 40), host.event("train", 0, 41, step_num=0)]
+    )
+    return space(device, other, host)
 
 
 def _chakra() -> bytes:
-    """Length-delimited records: the description of the file, then nodes (mlcommons/chakra et_def.proto)."""
-    node = (
-        _field(1, 1)
-        + _field(2, b"ncclDevKernel_AllReduce")
-        + _field(3, 7)
-        + _field(10, _field(1, b"comm_size") + _field(6, 4096))
+    """Records behind their lengths: the description of the file, then nodes (mlcommons/chakra et_def.proto)."""
+    header = message((2, _attribute("schema", "1.0.1")), (2, _attribute("pid", 7)))
+    product = message((1, 1), (2, "aten::addmm(0)"), (3, 4), (7, 318), (8, message((1, "[]"), (2, "[[2, 3], [3, 4]]"))))
+    reduce = message(
+        *((1, 2), (2, "ncclDevKernel_AllReduce"), (3, 7), (7, 90)),
+        *((10, _attribute(key, value)) for key, value in (("comm_type", 0), ("comm_size", 4096), ("pg_size", 16))),
     )
-    header = _field(1, b"0.0.4")
-    return b"".join(_varint(len(record)) + record for record in (header, node, node))
+    send = message((1, 3), (2, "COMM_SEND"), (3, 5), (10, _attribute("comm_size", 64)))
+    return b"".join(varint(len(record)) + record for record in (header, product, reduce, send, reduce))
+
+
+def _attribute(name: str, value: int | str) -> bytes:
+    return message((1, name), (29 if isinstance(value, str) else 9, value))
 
 
 def _database(script: str) -> bytes:
