@@ -131,10 +131,11 @@ class NcclFacts:
     """What a NCCL log says of the job's fabric; of the largest communicator where there are several.
 
     ``library``: ``NCCL`` or ``RCCL``. ``transports_...``: within a node and between nodes. ``gpudirect``: ``yes``,
-    ``no``, ``partial``; ``without_gpudirect``: ordered pairs of ranks between nodes that lack it; ``without_peer``: pairs
-    in one node that copy through host memory. ``nvls``: NVLink SHARP in use. ``rings``: order of the ranks by channel,
-    complete ones only. ``bus_bytes_per_s``: NCCL's own estimate for a ring, all channels; ``gpu_bytes_per_s``: what one
-    GPU can move in all, one direction; ``path_...``: NCCL's class of the worst path (``NVL``, ``PIX``, ``SYS`` …).
+    ``no``, ``partial``; ``without_gpudirect``: ordered pairs of ranks between nodes that lack it; ``without_peer``:
+    pairs in one node that copy through host memory. ``nvls``: NVLink SHARP in use. ``rings``: order of the ranks by
+    channel, complete ones only. ``bus_bytes_per_s``: NCCL's own estimate for a ring, all channels; ``gpu_bytes_per_s``:
+    what one GPU can move in all, one direction; ``path_...``: NCCL's class of the worst path (``NVL``, ``PIX``, ``SYS``
+    …).
     """
 
     nccl_version: str | None
@@ -162,8 +163,8 @@ class NcclFacts:
 class CollectiveTiming:
     """One collective of one size as measured; ``message_bytes`` and bus bandwidth as nccl-tests counts them.
 
-    ``operation``: as the tool names it, where that says more than the kind. ``time_s``: of one call; ``total_time_s``: of
-    all. ``waiting_s``: part of that in all in which this rank waited for the last one.
+    ``operation``: as the tool names it, where that says more than the kind. ``time_s``: of one call; ``total_time_s``:
+    of all. ``waiting_s``: part of that in all in which this rank waited for the last one.
     """
 
     kind: CollectiveKind

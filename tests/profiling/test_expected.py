@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not KINETO, reason="the reference captures are n
 
 
 def _part(analysis: Analysis, mark: str | None) -> dict[str, float | None]:
-    parts = [part for part in analysis_document(analysis)["ranks"]]
+    parts = analysis_document(analysis)["ranks"]
     if mark is None:
         return parts[0]
     key = "rank" if mark[0] == "r" else "device_index"
