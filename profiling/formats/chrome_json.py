@@ -48,7 +48,7 @@ class EventStream:
     chunks: Iterator[bytes]
     limits: Limits
     decode: Decoding = decode_events
-    batch_bytes: int = 1 << 19
+    batch_bytes: int = 1 << 18
     metadata: dict[str, Any] = field(default_factory=dict)
     repairs: Counter[NoteCode] = field(default_factory=Counter)
     complete: bool = True

@@ -105,6 +105,8 @@ class DeviceColumns:
     _device_ids: set[int] = field(default_factory=set)
     _name_ids: dict[str, int] = field(default_factory=dict)
     _families: list[int] = field(default_factory=list)
+    _family: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
+    _communicates: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     _collectives: list[CollectiveKind | None] = field(default_factory=list)
     _is_fill: list[bool] = field(default_factory=list)
 
@@ -119,7 +121,10 @@ class DeviceColumns:
     def add(self, rows: Rows) -> None:
         """Append rows; kinds are corrected for copies that run as kernels."""
         names = self._numbers_of(rows.names)
-        family = np.array(self._families, dtype=np.int8)[names]
+        if len(self._families) > self._family.size:
+            self._family = np.array(self._families, dtype=np.int8)
+            self._communicates = np.isin(self._family, COMMUNICATING)
+        family = self._family[names]
         kind = self._corrected(np.array(rows.kinds, dtype=np.int8), family, names)
         self._append("start", rows.start)
         self._append("duration", rows.duration)
@@ -131,11 +136,12 @@ class DeviceColumns:
         self._append("name", names)
         self._append("correlation", rows.correlation)
         self._append("bytes", rows.bytes)
-        self._add_collectives(rows, np.flatnonzero((kind == WorkKind.KERNEL) & np.isin(family, COMMUNICATING)), names)
+        self._add_collectives(rows, np.flatnonzero((kind == WorkKind.KERNEL) & self._communicates[names]), names)
         self.rows += len(rows.names)
 
     def _refuse_many_devices(self, devices: NDArray[np.int64]) -> None:
-        self._device_ids.update(devices.tolist())
+        alike = devices.size > 0 and bool((devices == devices[0]).all())
+        self._device_ids.update(devices[:1].tolist() if alike else devices.tolist())
         if max(len(self._device_ids), len(self.processes)) > self.limits.devices:
             raise Refusal(RefusalCode.TOO_MANY_DEVICES, {"limit": self.limits.devices})
 

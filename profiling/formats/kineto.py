@@ -196,7 +196,7 @@ class KinetoCollector:
         )
 
     def _kinds(self, events: list[Work], args: list[Args]) -> list[int]:
-        kinds: list[int] = list(map(self.decode.kinds.__getitem__, map(type, events)))
+        kinds = list(map(self.decode.kinds.__getitem__, map(type, events)))
         if WorkKind.COPY in kinds:
             for at, kind in enumerate(kinds):
                 if kind == WorkKind.COPY and _between_devices(events[at], args[at]):
@@ -363,7 +363,7 @@ def _between_devices(event: Work, args: Args) -> bool:
 def _devices(args: Sequence[Args], pids: Sequence[Any]) -> NDArray[np.int64]:
     """Device numbers: by argument, for a peer copy the device it runs in, else by the row's process id."""
     devices = [one.device for one in args]
-    if set(map(type, devices)) != {int}:
+    if None in devices:
         devices = [
             next((value for value in (one.device, one.in_device, one.from_device) if value is not None), pid)
             for one, pid in zip(args, pids, strict=True)

@@ -22,7 +22,7 @@ Name = str | int | float | None
 
 
 class Role(IntEnum):
-    """``MARK``: instants and annotations, whose name alone tells what they are good for."""
+    """What an event is good for."""
 
     IGNORED = 0
     DEVICE = 1
@@ -126,8 +126,7 @@ class KinetoDecoder:
     """Decodes lists of events; ``roles`` and ``kinds`` tell of a type what it is. Raises as ``decode_events`` does."""
 
     roles: dict[type, Role] = field(default_factory=lambda: {Event: Role.METADATA, Ignored: Role.IGNORED})
-    kinds: dict[type, WorkKind] = field(default_factory=dict)
-    vendor_hint: str | None = None
+    kinds: dict[type, int] = field(default_factory=dict)
     _known: dict[str, Category] = field(default_factory=dict)
     _decode: Callable[[bytes], list[Any]] = field(init=False)
 
@@ -151,7 +150,7 @@ class KinetoDecoder:
             category = self._known[cat] = _category(cat)
             self.roles[category.struct] = category.role
             if category.kind is not None:
-                self.kinds[category.struct] = category.kind
+                self.kinds[category.struct] = int(category.kind)
         union = next(iter(self._known.values())).struct
         for category in self._known.values():
             union |= category.struct  # type: ignore[assignment]

@@ -22,7 +22,7 @@ from profiling.formats.operator_flops import attention_flops, dimensions, has_fo
 from profiling.kernels import Family, families
 from profiling.timeline import UNKNOWN
 
-_OPERATORS = 1 << 14
+_OPERATORS = 1 << 13
 _ROWS = 1 << 15
 _STRAY = 0.2
 Shape = list[int]
