@@ -81,8 +81,9 @@ class Command(BaseCommand):
         self.stdout.flush()  # a pipe (tee, a log) shows it now, not when the service ends
 
 
+_RANKS_AT_ONCE = min(4, os.cpu_count() or 1)
 _WORKER = [
-    *("--quiet", "-A", "advisor", "worker", "-B", "--concurrency", "1", "--loglevel", "WARNING"),
+    *("--quiet", "-A", "advisor", "worker", "-B", "--concurrency", str(_RANKS_AT_ONCE), "--loglevel", "WARNING"),
     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
 ]
 
