@@ -1,8 +1,12 @@
-"""Captures that were cut out of another capture of the same upload: counting both would count work twice."""
+"""Captures that were cut out of another capture of the same upload: counting both would count work twice.
+
+The events of all captures of an upload are compared, so they wait on disk: memory does not grow with their number.
+"""
 
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +16,38 @@ from profiling.timeline import Timeline
 
 _FAR_FEWER = 2
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+_BATCH = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """What is kept of a timeline to find its fragments.
 
-    ``events``: one number per device event, sorted, shape ``(n,)``; it tells start, duration and name apart.
+    ``events``: a file of one 64-bit number per device event, sorted; it tells start, duration and name apart.
+    ``size``: how many these are, at least 1.
     ``knows_job``: the capture tells its rank itself. ``has_host``: it recorded what the host did.
     """
 
     rank: int | None
     knows_job: bool
     has_host: bool
-    events: NDArray[np.uint64]
+    events: Path
+    size: int
 
 
-def traces(capture: Capture) -> tuple[Trace, ...]:
-    """One per timeline."""
-    return tuple(
-        Trace(
-            rank=line.rank,
-            knows_job=line.world_size is not None,
-            has_host=bool(line.host.operators or line.host.launches),
-            events=_events(line),
-        )
-        for line in capture.timelines
+def traces(capture: Capture, folder: Path) -> tuple[Trace, ...]:
+    """One per timeline. Each writes a file into the folder, which has to stay until all are compared."""
+    return tuple(_trace(line, folder / f"events-{place}") for place, line in enumerate(capture.timelines))
+
+
+def _trace(line: Timeline, path: Path) -> Trace:
+    _events(line).tofile(path)
+    return Trace(
+        rank=line.rank,
+        knows_job=line.world_size is not None,
+        has_host=bool(line.host.operators or line.host.launches),
+        events=path,
+        size=line.start_ns.size,
     )
 
 
@@ -61,13 +71,22 @@ def _belongs(small: tuple[Trace, ...], large: tuple[Trace, ...]) -> bool:
 
 
 def _is_cut_from(small: Trace, large: Trace) -> bool:
-    if small.rank not in (None, large.rank) or _FAR_FEWER * small.events.size > large.events.size:
+    if small.rank not in (None, large.rank) or _FAR_FEWER * small.size > large.size:
         return False
     is_bare = not (small.knows_job or small.has_host) and large.knows_job and large.has_host
-    return is_bare or _all_in(small.events, large.events)
+    return is_bare or _all_in(_mapped(small), _mapped(large))
+
+
+def _mapped(trace: Trace) -> NDArray[np.uint64]:
+    return np.memmap(trace.events, dtype=np.uint64, mode="r")
 
 
 def _all_in(events: NDArray[np.uint64], others: NDArray[np.uint64]) -> bool:
+    """Whether each of these is among the others, both sorted. Stops at the first batch that is not."""
+    return all(_batch_in(events[at : at + _BATCH], others) for at in range(0, events.size, _BATCH))
+
+
+def _batch_in(events: NDArray[np.uint64], others: NDArray[np.uint64]) -> bool:
     at = np.searchsorted(others, events)
     return bool((at < others.size).all() and (others[at] == events).all())
 

@@ -47,7 +47,8 @@ class _Reading(Generic[Kept]):
     """What the files of an upload have given so far; the lists of captures have one place for each.
 
     ``is_alone``: there is only one file, so that nothing is cut out of it unless it is an archive. ``runs``: files that
-    are read together once all are there, by the name of the run; ``folder`` holds those of archives.
+    are read together once all are there, by the name of the run; ``folder`` holds those of archives, and what is
+    compared to find fragments.
     """
 
     keep: Callable[[Capture], Kept]
@@ -86,7 +87,7 @@ class _Reading(Generic[Kept]):
         return None
 
     def _keep(self, path: str, name: str, capture: Capture, *, is_alone: bool) -> None:
-        self.events.append(() if is_alone else traces(capture))
+        self.events.append(() if is_alone else traces(capture, Path(tempfile.mkdtemp(dir=self.folder))))
         self.names.append(path)
         self.kept.append(self.keep(replace(capture, name=name)))
 
@@ -135,9 +136,9 @@ def read_captures(
         reading = _Reading(keep, len(files) == 1, Path(folder))
         _read_files(files, reading, limits, progress, clock, scratch)
         reading.read_runs()
+        cut_out = fragments(reading.events)
     if not reading.kept:
         raise _nothing_left(reading.ignored)
-    cut_out = fragments(reading.events)
     kept = [one for place, one in enumerate(reading.kept) if place not in cut_out]
     return kept, [*_ignored_notes(reading.ignored), *_fragment_notes(reading.names, cut_out)]
 
