@@ -14,6 +14,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "The capture was made on “%(device)s”, which the catalog does not know, so it cannot be carried over to "
         "other hardware. Choose the accelerator by hand or describe the job."
     ),
+    EngineCode.ACCELERATOR_UNNAMED: _(
+        "The capture does not name the GPU that it was made on, so it cannot be carried over to other hardware. Choose "
+        "the accelerator by hand or describe the job."
+    ),
     EngineCode.ACCELERATOR_NOT_MEASURED: _(
         "No published measurements of matrix products on %(accelerator)s: predicted from its data sheet, with a wide "
         "range."

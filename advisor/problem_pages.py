@@ -257,6 +257,10 @@ _ANSWERS: Mapping[EngineCode, tuple[Text, Text]] = {
         _("The capture was made on a GPU that the catalog does not know."),
         _("Name the accelerator in the request, or describe the job."),
     ),
+    EngineCode.ACCELERATOR_UNNAMED: (
+        _("The capture does not name the GPU that it was made on."),
+        _("Name the accelerator in the request or the form, or describe the job."),
+    ),
     EngineCode.NO_RATE_FOR_PRECISION: (
         _("The accelerator has no rate for this precision, or it is not known."),
         _("Choose another precision or accelerator."),

@@ -10,6 +10,7 @@ class EngineCode(StrEnum):
     """Why a figure is what it is, why a range is wide, why something is missing."""
 
     ACCELERATOR_UNKNOWN = "accelerator_unknown"
+    ACCELERATOR_UNNAMED = "accelerator_unnamed"
     ACCELERATOR_NOT_MEASURED = "accelerator_not_measured"
     CAPTURED_FAMILY_NOT_COMPARED = "captured_family_not_compared"
     CAPTURE_NOT_DATA_PARALLEL = "capture_not_data_parallel"

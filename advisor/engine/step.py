@@ -63,11 +63,17 @@ def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
     if _works_s(workload.measured) <= 0:
         raise EngineRefusal(EngineCode.CAPTURE_WITHOUT_WORK)
     if traced is None:
-        raise EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=workload.measured.device_name or "?")
+        raise _unknown_accelerator(workload.measured.device_name)
     if running_dtype(traced, workload.precision) is None:
         raise no_rate(traced, workload.precision)
     source = hardware([(traced, usual_fabric(traced))], workload.precision)
     return Job(workload=workload, traced=traced, captured=captured_step(workload.measured, source))
+
+
+def _unknown_accelerator(device_name: str | None) -> EngineRefusal:
+    if device_name is None:
+        return EngineRefusal(EngineCode.ACCELERATOR_UNNAMED)
+    return EngineRefusal(EngineCode.ACCELERATOR_UNKNOWN, device=device_name)
 
 
 def _works_s(step: MeasuredStep) -> float:
