@@ -7,15 +7,25 @@ from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
 from advisor.figures import duration
-from advisor.labels import PARTS, ROLES, name_of
+from advisor.labels import PARTS, RANK_PARTS, ROLES, name_of
 from advisor.results import Result
 from catalog.specs import TopologyClass
 
 PART_COLOURS = ["#14508f", "#56b4e9", "#cc79a7", "#d55e00", "#8b93a1"]
+RANK_COLOURS = {
+    "compute_us": "#14508f",
+    "transfer_us": "#d55e00",
+    "waiting_us": "#f0c24b",
+    "communication_us": "#e59a6b",
+    "copy_us": "#cc79a7",
+    "idle_us": "#c3c9d3",
+}
 ROLE_COLOURS = {"nvlink": "#14508f", "pcie": "#d55e00", "top_offer": "#0b6b50"}
 FAMILY_COLOURS = ["#14508f", "#d55e00", "#8b93a1"]
 FONT = "system-ui, -apple-system, Segoe UI, Noto Sans, {cjk}, sans-serif"
 CJK_FONTS = {"zh-hans": "Noto Sans CJK SC"}
+LABELS = 90
+"""Width of names beside bars."""
 INK, QUIET, LINE = "#172033", "#566178", "#d9dfe8"
 
 
@@ -49,6 +59,34 @@ def breakdown(result: Result, width: int) -> Any:
         .encode(x=x, y=y, text="label:N")
     )
     return _styled(alt.layer(bars, ends))
+
+
+def ranks(result: Result, width: int) -> Any:
+    """Where the time of each captured device goes, one bar per device. Parts that no device has are left out."""
+    import altair as alt
+
+    rows = result.captured.bars if result.captured else []
+    shown = [key for key in RANK_PARTS if any(row.parts[key] for row in rows)]
+    names = [str(RANK_PARTS[key]) for key in shown]
+    longest = max(sum(row.parts.values()) for row in rows)
+    unit, title = (1.0, _("seconds")) if longest >= 1 else (1000.0, _("milliseconds"))
+    values = [
+        {"where": row.where, "part": str(RANK_PARTS[key]), "order": order, "time": unit * row.parts[key]}
+        for row in rows
+        for order, key in enumerate(shown)
+    ]
+    colours = alt.Scale(domain=names, range=[RANK_COLOURS[key] for key in shown])
+    chart = (
+        alt.Chart(alt.Data(values=values), width=width - LABELS, height=alt.Step(20))
+        .mark_bar(height={"band": 0.75})
+        .encode(
+            x=alt.X("time:Q", title=title, axis=alt.Axis(tickCount=5, grid=False)),
+            y=alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_beside(alt)),
+            color=alt.Color("part:N", sort=names, scale=colours, legend=_legend(alt, width)),
+            order=alt.Order("order:Q"),
+        )
+    )
+    return _styled(chart)
 
 
 def scaling(result: Result, width: int) -> Any:
@@ -150,6 +188,10 @@ def _label_above(alt: Any, width: int) -> Any:
         domain=False,
         labelFontSize=13,
     )
+
+
+def _label_beside(alt: Any) -> Any:
+    return alt.Axis(labelLimit=LABELS, ticks=False, domain=False, labelPadding=6)
 
 
 def _legend(alt: Any, width: int, columns: int | None = None) -> Any:

@@ -22,8 +22,22 @@ CHARTS: Mapping[str, Callable[[Result, int], Any]] = {
     "breakdown": chart_specs.breakdown,
     "scaling": chart_specs.scaling,
     "offers": chart_specs.offers,
+    "ranks": chart_specs.ranks,
 }
-NAMES = frozenset(CHARTS) | {f"{name}-narrow" for name in CHARTS}
+_NARROW = "-narrow"
+NAMES = frozenset(CHARTS) | {name + _NARROW for name in CHARTS}
+
+
+def has(result: Result, name: str) -> bool:
+    """Whether ``name`` is a chart that has something to draw in this result."""
+    captured = result.captured
+    there = {
+        "breakdown": bool(result.parts),
+        "scaling": result.has_scaling,
+        "offers": result.has_ranked,
+        "ranks": captured is not None and bool(captured.bars),
+    }
+    return there.get(name.removesuffix(_NARROW), False)
 
 
 def cached(study: Study, name: str) -> bytes:
@@ -45,8 +59,7 @@ def draw(result: Result, name: str) -> bytes:
     import altair
     import vl_convert
 
-    kind, _, size = name.partition("-")
-    chart = CHARTS[kind](result, NARROW if size else WIDE)
+    chart = CHARTS[name.removesuffix(_NARROW)](result, NARROW if name.endswith(_NARROW) else WIDE)
     # an empty list of allowed hosts: drawing never leaves this machine
     return vl_convert.vegalite_to_svg(
         chart.to_dict(), vl_version=altair.SCHEMA_VERSION.rpartition(".")[0], allowed_base_urls=[]

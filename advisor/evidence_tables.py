@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from advisor import figures
+from advisor.labels import COLLECTIVES, name_of
 
 Document = Mapping[str, Any]
 SHOWN_ROWS = 12
@@ -16,13 +17,16 @@ SHOWN_ROWS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """``facts``: name and text; ``heads``: text and whether its column holds numbers; ``more``: rows not shown."""
+    """``facts``: name and text; ``heads``: of columns in which something is known; ``more``: rows not shown.
+
+    ``heads`` and the cells of a row: text, and whether the column holds numbers.
+    """
 
     file: str
     title: str
     facts: Sequence[tuple[str, str]]
     heads: Sequence[tuple[str, bool]]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[tuple[str, bool]]]
     more: int
 
 
@@ -34,7 +38,7 @@ class _Column:
 
     @property
     def is_number(self) -> bool:
-        return self.show is not _text
+        return self.show not in (_text, _collective)
 
 
 def tables(entries: Iterable[Document]) -> list[Table]:
@@ -55,8 +59,12 @@ def _micro(value: float | None) -> str:
     return figures.duration(None if value is None else value / 1e6)
 
 
-def _gbs(value: float | None) -> str:
-    return figures.unknown() if value is None else _("%(value)s GB/s") % {"value": figures.number(value)}
+def _flop(value: float | None) -> str:
+    return figures.tera(None if value is None else value / 1e12, "FLOP")
+
+
+def _collective(value: str) -> str:
+    return name_of(COLLECTIVES, value)
 
 
 def _percentage(value: float | None) -> str:
@@ -74,7 +82,7 @@ _COLUMNS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Duration"), "duration_us", _micro),
         _Column(gettext_lazy("Computing, of the peak"), "sm_pct", _percentage),
         _Column(gettext_lazy("Memory, of the peak"), "memory_pct", _percentage),
-        _Column(gettext_lazy("Memory traffic"), "dram_gbs", _gbs),
+        _Column(gettext_lazy("Memory traffic"), "dram_gbs", figures.gigabytes_per_s),
         _Column(gettext_lazy("Bound by"), "bound", _text),
     ),
     "device_loads": (
@@ -83,24 +91,28 @@ _COLUMNS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("In use"), "utilisation", figures.percent),
         _Column(gettext_lazy("SMs active"), "sm_active", figures.percent),
         _Column(gettext_lazy("Tensor cores active"), "tensor_active", figures.percent),
+        _Column(gettext_lazy("FP64 active"), "fp64_active", figures.percent),
+        _Column(gettext_lazy("FP32 active"), "fp32_active", figures.percent),
+        _Column(gettext_lazy("FP16 active"), "fp16_active", figures.percent),
         _Column(gettext_lazy("Memory active"), "dram_active", figures.percent),
-        _Column(gettext_lazy("NVLink sent"), "nvlink_tx_gbs", _gbs),
-        _Column(gettext_lazy("PCIe sent"), "pcie_tx_gbs", _gbs),
+        _Column(gettext_lazy("Memory in use, at most"), "peak_memory_bytes", figures.size),
+        _Column(gettext_lazy("NVLink sent"), "nvlink_tx_gbs", figures.gigabytes_per_s),
+        _Column(gettext_lazy("PCIe sent"), "pcie_tx_gbs", figures.gigabytes_per_s),
     ),
     "link_states": (
         _Column(gettext_lazy("Device"), "name", _text),
         _Column(gettext_lazy("Active links"), "active", figures.number),
-        _Column(gettext_lazy("Together, one direction"), "total_gbs", _gbs),
+        _Column(gettext_lazy("Together, one direction"), "total_gbs", figures.gigabytes_per_s),
     ),
     "collective_timings": (
-        _Column(gettext_lazy("Collective"), "collective", _text),
+        _Column(gettext_lazy("Collective"), "collective", _collective),
         _Column(gettext_lazy("Message size"), "message_bytes", figures.size),
         _Column(gettext_lazy("Count"), "count", figures.number),
         _Column(gettext_lazy("Time per call"), "time_us", _micro),
-        _Column(gettext_lazy("Bus bandwidth"), "busbw_gbs", _gbs),
+        _Column(gettext_lazy("Bus bandwidth"), "busbw_gbs", figures.gigabytes_per_s),
     ),
     "execution_graph": (
-        _Column(gettext_lazy("Collective"), "collective", _text),
+        _Column(gettext_lazy("Collective"), "collective", _collective),
         _Column(gettext_lazy("Message size"), "message_bytes", figures.size),
         _Column(gettext_lazy("Ranks in the group"), "group_size", figures.number),
         _Column(gettext_lazy("Count"), "count", figures.number),
@@ -114,7 +126,7 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Copies, added up"), "copy_time_sum_us", _micro),
     ),
     "kernel_profiles": (_Column(gettext_lazy("GPU"), "device", _text),),
-    "device_loads": (_Column(gettext_lazy("MIG instances"), "mig_instances", figures.number),),
+    "device_loads": (),
     "link_states": (),
     "topology": (
         _Column(gettext_lazy("NVLink between GPUs"), "nvlink", _text),
@@ -130,7 +142,7 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Paths between nodes"), "transports_inter", _text),
         _Column(gettext_lazy("GPUDirect RDMA"), "gdr", _text),
         _Column(gettext_lazy("NVLink SHARP"), "nvls", _text),
-        _Column(gettext_lazy("Bandwidth that NCCL expects"), "bus_gbs", _gbs),
+        _Column(gettext_lazy("Bandwidth that NCCL expects"), "bus_gbs", figures.gigabytes_per_s),
         _Column(gettext_lazy("Warnings"), "warnings", figures.number),
     ),
     "collective_timings": (
@@ -139,7 +151,7 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
     ),
     "execution_graph": (
         _Column(gettext_lazy("Operators"), "operators", figures.number),
-        _Column(gettext_lazy("FLOPs of matrix products"), "mm_flops", figures.number),
+        _Column(gettext_lazy("Matrix products"), "mm_flops", _flop),
     ),
 }
 
@@ -156,10 +168,22 @@ _TITLES: Mapping[str, str | Promise] = {
 
 
 def _table(entry: Document) -> Table:
-    columns = _COLUMNS.get(entry["kind"], ())
-    rows = entry.get("rows", ()) if columns else ()
-    cells = [[column.show(row.get(column.key)) for column in columns] for row in rows[:SHOWN_ROWS]]
-    return _made(entry, [(str(column.head), column.is_number) for column in columns], cells, len(rows) - len(cells))
+    rows = _in_order(entry)
+    told = [
+        column
+        for place, column in enumerate(_COLUMNS.get(entry["kind"], ()))
+        if not place or any(row.get(column.key) is not None for row in rows)
+    ]
+    cells = [[column.show(row.get(column.key)) for column in told] for row in rows[:SHOWN_ROWS]]
+    return _made(entry, [(str(column.head), column.is_number) for column in told], cells, len(rows) - len(cells))
+
+
+def _in_order(entry: Document) -> Sequence[Document]:
+    """Measured collectives from the largest message down: there a link shows what it can do."""
+    rows = entry.get("rows", ()) if entry["kind"] in _COLUMNS else ()
+    if entry["kind"] != "collective_timings":
+        return rows
+    return sorted(rows, key=lambda row: row.get("message_bytes") or 0, reverse=True)
 
 
 def _matrix(entry: Document) -> Table:
@@ -170,7 +194,7 @@ def _matrix(entry: Document) -> Table:
         [row, *("–" if row == column else _link(links, row, column) for column in entry["gpus"]), _numa(entry, row)]
         for row in names[:SHOWN_ROWS]
     ]
-    heads = [(_("Device"), False), *((name, False) for name in entry["gpus"]), (_("NUMA node"), False)]
+    heads = [(_("Device"), False), *((name, False) for name in entry["gpus"]), (_("NUMA node"), True)]
     return _made(entry, heads, cells, len(names) - len(cells))
 
 
@@ -185,8 +209,18 @@ def _numa(entry: Document, name: str) -> str:
 def _made(entry: Document, heads: Sequence[tuple[str, bool]], rows: Sequence[Sequence[str]], more: int) -> Table:
     facts = [(str(one.head), one.show(entry.get(one.key))) for one in _FACTS[entry["kind"]]]
     peaks = entry.get("peak_busbw_gbs") or {}
-    facts += [(_("Peak of %(collective)s") % {"collective": name}, _gbs(speed)) for name, speed in peaks.items()]
-    return Table(file=entry["file"], title=str(_TITLES[entry["kind"]]), facts=facts, heads=heads, rows=rows, more=more)
+    facts += [
+        (_("Peak of %(collective)s") % {"collective": _collective(name)}, figures.gigabytes_per_s(speed))
+        for name, speed in peaks.items()
+    ]
+    return Table(
+        file=entry["file"],
+        title=str(_TITLES[entry["kind"]]),
+        facts=facts,
+        heads=heads,
+        rows=[[(cell, is_number) for cell, (_head, is_number) in zip(row, heads, strict=True)] for row in rows],
+        more=more,
+    )
 
 
 _MAKERS: Mapping[str, Callable[[Document], Table]] = dict.fromkeys(_TITLES, _table) | {"topology": _matrix}

@@ -58,11 +58,7 @@ class CaptureFiles(forms.FileField):
     widget = _SeveralFiles()
 
     def __init__(self, **options: object) -> None:
-        messages = {
-            "required": _("Choose at least one file."),
-            "empty": _("This file is empty: the profiler wrote nothing, or the transfer failed."),
-        }
-        super().__init__(error_messages=messages, **options)
+        super().__init__(error_messages={"required": _("Choose at least one file.")}, **options)
 
     def clean(self, data: Sequence[UploadedFile], initial: object = None) -> list[UploadedFile]:
         files = data or [None]

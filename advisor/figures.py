@@ -57,6 +57,16 @@ def size(count: Number | None) -> str:
     return _scaled(count, _BYTES)
 
 
+def gigabytes_per_s(value: Number | None) -> str:
+    """Decimal, as data sheets give bandwidths."""
+    return gettext("%(value)s GB/s") % {"value": number(value)} if _known(value) else unknown()
+
+
+def tera(value: Number | None, unit: str) -> str:
+    """``unit`` is one that no language translates, such as FLOP/s."""
+    return f"{number(value)} T{unit}" if _known(value) else unknown()
+
+
 def percent(fraction: Number | None) -> str:
     """A share in percent; one decimal near 0 and near 100, so that neither is claimed where it is not so."""
     if not _known(fraction):

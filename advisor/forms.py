@@ -81,7 +81,7 @@ class DescriptionForm(GoalForm, ShapeForm):
 class CaptureForm(GoalForm, ShapeForm):
     """A capture, and what a capture may not say of its job."""
 
-    files = CaptureFiles(label=_("Capture files"))
+    files = CaptureFiles(label=_("Capture files"), allow_empty_file=True)
     mode = forms.ChoiceField(label=_("The job is"), required=False, choices=[("", _("as seen in the capture")), *MODES])
     precision = forms.ChoiceField(
         label=_("Precision"), required=False, choices=[("", _("as seen in the capture")), *PRECISION_CHOICES]

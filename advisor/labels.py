@@ -16,6 +16,65 @@ PARTS: Names = {
 }
 """Parts that add up to a step, in the order in which they are stacked."""
 
+RANK_PARTS: Names = {
+    "compute_us": _("computing"),
+    "transfer_us": _("transfer"),
+    "waiting_us": _("waiting for others"),
+    "communication_us": _("transfer or waiting"),
+    "copy_us": _("copies"),
+    "idle_us": _("idle"),
+}
+"""Parts that add up to a device's time, in the order in which they are stacked."""
+
+IDLE_CAUSES: Names = {
+    "launch_bound_us": _("launching"),
+    "synchronisation_us": _("synchronisation"),
+    "input_us": _("data loading"),
+    "unknown_us": _("unknown"),
+}
+
+IDLE_ADVICE: Names = {
+    "launch_bound_us": _(
+        "The host was too slow to launch the next kernel: use CUDA graphs or compile the model, fuse small kernels, "
+        "or give each step more work."
+    ),
+    "synchronisation_us": _(
+        "The host waited for the GPU before it launched more: keep .item(), .cpu(), prints of tensors and explicit "
+        "synchronisation out of the step."
+    ),
+    "input_us": _(
+        "The host was loading data: use more loader workers, prefetching and pinned memory, or faster storage."
+    ),
+    "unknown_us": _(
+        "The next kernel was launched already and waited for another stream or rank, or the capture does not tell."
+    ),
+}
+"""What to do about each cause of ``IDLE_CAUSES``."""
+
+STEP_SOURCES: Names = {
+    "profiler": _("marked by the profiler"),
+    "ranges": _("marked by ranges, such as NVTX"),
+    "repetition": _("found by what repeats"),
+}
+
+KERNEL_CLASSES: Names = {
+    "matmul": _("matrix products and convolutions"),
+    "attention": _("fused attention"),
+    "memory": _("streaming memory (element-wise, normalisation)"),
+    "copy": _("copies"),
+    "other": _("other"),
+}
+
+COLLECTIVES: Names = {
+    "all_reduce": _("all-reduce"),
+    "all_gather": _("all-gather"),
+    "reduce_scatter": _("reduce-scatter"),
+    "all_to_all": _("all-to-all"),
+    "broadcast": _("broadcast"),
+    "send_recv": _("send and receive"),
+    "unknown": _("unknown"),
+}
+
 RESOURCES: Names = {
     "compute": _("compute"),
     "memory": _("memory bandwidth"),

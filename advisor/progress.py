@@ -39,12 +39,16 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """``current``: 1 for the first step, 0 before it. ``files``: while several are read, what each is at."""
+    """``current``: 1 for the first step, 0 before it. ``files``: while several are read, what each is at.
+
+    ``files_read``: how many of them are done with, read or refused.
+    """
 
     stage: Stage
     current: int
     steps: tuple[ShownStep, ...]
     files: tuple[FileStanding, ...]
+    files_read: int
 
     @property
     def is_final(self) -> bool:
@@ -77,7 +81,9 @@ class Progress:
             for place, step in enumerate(STUDY_STEPS)
         )
         files = standing.files if works and done == 0 and len(standing.files) > 1 else ()
-        return cls(stage=stage, current=done + 1 if works else 0, steps=steps, files=files)
+        return cls(
+            stage=stage, current=done + 1 if works else 0, steps=steps, files=files, files_read=standing.files_done
+        )
 
 
 def _stage(run: Run, standing: Standing, now: datetime) -> Stage:

@@ -6,6 +6,7 @@ from typing import Self
 
 from django.utils.translation import gettext as _
 
+from advisor.captured import Captured
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
 from advisor.evidence_tables import Table, tables
@@ -60,6 +61,11 @@ class Result:
     def of(cls, study: Study) -> Self:
         workload = study.trace.workload if study.trace else None
         return cls(document=study.result, measured=(workload or {}).get("measured"))
+
+    @property
+    def is_predicted(self) -> bool:
+        """False where the engine refused: then the verdict is the reason, and there are no offers to rank."""
+        return self.document["verdict"]["code"] not in set(EngineCode)
 
     @property
     def verdict_sentence(self) -> str:
@@ -131,6 +137,12 @@ class Result:
         return list(rows.values())
 
     @property
+    def captured(self) -> Captured | None:
+        """What the timelines of a capture show; None without one."""
+        capture = self.document.get("capture") or {}
+        return Captured(capture) if capture.get("ranks") else None
+
+    @property
     def evidence(self) -> list[Table]:
         """What the files of a capture tell beside its timeline."""
         return tables((self.document.get("capture") or {}).get("evidence", ()))
@@ -145,7 +157,7 @@ class Result:
 
     @property
     def notes(self) -> list[str]:
-        shown = _LEFT_OUT | {EngineCode.OFFERS_MEMORY_UNKNOWN}
+        shown = _LEFT_OUT | {EngineCode.OFFERS_MEMORY_UNKNOWN, self.document["verdict"]["code"]}
         return [text for code, text in self._told() if code not in shown]
 
     def _numbered(self) -> list[tuple[Document, int]]:

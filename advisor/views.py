@@ -113,7 +113,7 @@ def progress(request: HttpRequest, pk: UUID) -> HttpResponse:
 @require_safe
 def chart(request: HttpRequest, pk: UUID, name: str) -> HttpResponse:
     found = _study_or_404(request, pk)
-    if found.result is None or not found.result["offers"] or name not in charts.NAMES:
+    if found.result is None or not charts.has(Result.of(found), name):
         raise Http404
     drawn = charts.cached(found, name)
     headers = {"Cache-Control": "private, max-age=3600", "Vary": "Cookie, Accept-Language"}

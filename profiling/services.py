@@ -49,7 +49,7 @@ def kept_files(files: Sequence[UploadedFile]) -> Iterator[list[TraceFile]]:
     try:
         for file in files:
             kept.append(_keep(file))
-            refuse_unreadable(Path(kept[-1].file.path), name=kept[-1].name)
+            _refuse_unreadable(kept[-1], is_alone=len(files) == 1)
         yield kept
     except BaseException:
         for row in kept:
@@ -105,6 +105,13 @@ def display_name(name: str) -> str:
 def visible(text: str) -> str:
     """The text without characters that cannot be seen: controls, direction marks, surrogates."""
     return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co")).strip()
+
+
+def _refuse_unreadable(row: TraceFile, *, is_alone: bool) -> None:
+    try:
+        refuse_unreadable(Path(row.file.path), name=row.name)
+    except Refusal as refusal:
+        raise refusal if is_alone else Refusal(refusal.code, {**refusal.params, "file": row.name}) from None
 
 
 def _stored_names() -> list[str]:

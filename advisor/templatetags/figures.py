@@ -20,6 +20,8 @@ register.filter("percent", figures.percent)
 register.filter("premium", figures.premium)
 register.filter("factor", figures.factor)
 register.filter("size", figures.size)
+register.filter("gigabytes_per_s", figures.gigabytes_per_s)
+register.filter("tera", figures.tera)
 
 for _name, _names in {
     "topology_name": labels.TOPOLOGIES,
@@ -74,6 +76,14 @@ def duration(seconds: Number | None) -> SafeString:
 def microseconds(count: Number | None) -> SafeString:
     """A duration that the document has in microseconds."""
     return _figure(count, figures.duration(None if count is None else count / 1e6), "µs")
+
+
+@register.simple_tag
+def microseconds_range(low: Number | None, high: Number | None) -> str:
+    """Two durations that the document has in microseconds."""
+    if low is None or high is None:
+        return figures.unknown()
+    return figures.duration_range(low / 1e6, high / 1e6)
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from django.utils import timezone
 from advisor.examples import example_values
 from advisor.models import Study
 from advisor.owners import known_owner
-from profiling.models import Run, RunStatus
+from profiling.models import Run, RunStatus, Trace, TraceFile
 
 
 def description(**changes: Any) -> dict[str, Any]:
@@ -64,4 +64,54 @@ def running(step: str, **run: Any) -> dict[str, Any]:
         "attempts": 1,
         "lease_until": lease,
         **run,
+    }
+
+
+def reading_study(client: Client, *states: str) -> Study:
+    """A study whose capture is being read, one file for each state; half of a file that is running is read."""
+    study = waiting_study(client)
+    study.trace = Trace.objects.create(owner=study.owner, run=study.run)
+    study.save()
+    held = {"token": uuid.uuid4(), "lease_until": timezone.now() + timedelta(seconds=30), "progress": 0.5}
+    more = {RunStatus.RUNNING: held, RunStatus.FAILED: {"error_code": "no_events"}}
+    for place, state in enumerate(states):
+        part = Run.objects.create(task="profiling.read", parent=study.run, status=state, **more.get(state, {}))
+        name = f"rank{place}.json.gz"
+        TraceFile.objects.create(trace=study.trace, run=part, name=name, size_bytes=1, sha256=f"{place:064x}")
+    return study
+
+
+def captured_rank(number: int | None, **changes: Any) -> dict[str, Any]:
+    """One device of a stored answer, in microseconds."""
+    return {
+        "rank": number,
+        "device_index": number or 0,
+        "devices_used": 1,
+        "device": "NVIDIA A100-SXM4-80GB",
+        "window_us": 1000.0,
+        "gpu_busy_us": 900.0,
+        "compute_us": 600.0,
+        "comm_us": 400.0,
+        "exposed_comm_us": 250.0,
+        "waiting_us": 150.0,
+        "copy_us": 60.0,
+        "copy_only_us": 50.0,
+        "idle_us": 100.0,
+        "kernels": 7,
+        "unclassified_share": 0.25,
+        "idle_by_cause": {
+            "launch_bound_us": 60.0,
+            "synchronisation_us": 30.0,
+            "input_us": None,
+            "unknown_us": 10.0,
+        },
+        "rates": [],
+        "steps": 4,
+        "steps_repeated": None,
+        "steps_from": "profiler",
+        "step_time_us": 200.0,
+        "step_p10_us": 190.0,
+        "step_p90_us": 230.0,
+        "slowest_step_ratio": 1.5,
+        **changes,
     }

@@ -143,11 +143,12 @@ def test_double_click_on_upload_makes_one_study(browser: Client) -> None:
     ("sent", "sentence"),
     [
         (lambda: capture(), "Choose at least one file."),
-        (lambda: capture(("a.json", b"")), "This file is empty"),
+        (lambda: capture(("a.json", b"{}"), ("b.json", b"")), "b.json: Empty file"),
+        (lambda: capture(("a.json", b"{}"), ("b.pdf", b"%PDF-1.7\n\0\1\2")), "b.pdf: "),
         (lambda: capture(("a.json", b"{}"), batch_per_step="-1"), "Enter a whole number from 1 to 10,000,000."),
         (lambda: capture(("a.json", b"{}"), layers="12", hidden="768", heads="12", vocabulary="50257"), "Fill in this"),
     ],
-    ids=["no file", "empty file", "negative batch", "half a shape"],
+    ids=["no file", "empty file", "unreadable file", "negative batch", "half a shape"],
 )
 def test_wrong_upload_gives_one_sentence_and_stores_nothing(browser: Client, sent: Any, sentence: str) -> None:
     response = browser.post(CAPTURE, sent())
@@ -175,3 +176,4 @@ def test_limits_stand_beside_the_file_field(browser: Client) -> None:
     html = browser.get(CAPTURE).content.decode()
     assert "At most 64 files and 2 GiB together, 16 GiB when unpacked" in html
     assert "export_chrome_trace" in html
+    assert all(kind in html for kind in ("Timelines", "Sums and samples", "Facts about job and machine"))

@@ -1,5 +1,6 @@
 """The waiting page and the fragment that it polls."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from advisor.pipeline import STUDY_STEPS
-from tests.advisor.page_support import running, waiting_study
+from tests.advisor.page_support import reading_study, running, waiting_study
 
 pytestmark = pytest.mark.django_db
 
@@ -64,6 +65,33 @@ def test_fragment_speaks_only_when_there_is_something_new(browser: Client) -> No
     address = reverse("study-progress", args=[study.pk])
     assert "hx-swap-oob" in browser.get(address).content.decode()
     assert "hx-swap-oob" not in browser.get(address, {"seen": "running-1"}).content.decode()
+
+
+def test_files_are_counted_and_each_has_its_state(browser: Client) -> None:
+    study = reading_study(browser, "done", "failed", "running", "queued")
+    html = browser.get(study.get_absolute_url()).content.decode()
+    assert "2 of 4 files read" in html
+    rows = re.findall(r"<tr class=.*?>(.*?)</tr>", html)
+    told = [re.sub(r"<[^>]+>", " ", row).split() for row in rows]
+    names = [f"rank{place}.json.gz" for place in range(4)]
+    states = [["done"], ["failed"], ["running", "50%"], ["waiting"]]
+    assert told == [[name, *state] for name, state in zip(names, states, strict=True)]
+
+
+def test_each_file_that_ends_is_not_said_aloud(browser: Client) -> None:
+    """The live region is sent anew only with another step or state; the table beside it is not live."""
+    study = reading_study(browser, "done", "running")
+    address = reverse("study-progress", args=[study.pk])
+    assert "hx-swap-oob" not in browser.get(address, {"seen": "running-1"}).content.decode()
+    study.run.parts.update(status="done")
+    html = browser.get(address, {"seen": "running-1"}).content.decode()
+    assert "hx-swap-oob" not in html
+    assert "2 of 2 files read" in html
+
+
+def test_one_file_has_no_table(browser: Client) -> None:
+    study = reading_study(browser, "running")
+    assert "files read" not in browser.get(study.get_absolute_url()).content.decode()
 
 
 @pytest.mark.parametrize("run", [{"status": "failed", "error_code": "no_events"}, {"status": "done"}])

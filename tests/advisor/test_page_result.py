@@ -17,7 +17,7 @@ from advisor.models import Study
 from advisor.results import Result
 from advisor.sample import ensure_sample_study
 from advisor.wording import sentence
-from tests.advisor.page_support import description
+from tests.advisor.page_support import captured_rank, description
 from tests.advisor.test_pages import assert_sound
 from tests.workers import answer
 
@@ -119,6 +119,8 @@ def test_nothing_to_offer_is_said(browser: Client) -> None:
 
 @pytest.mark.parametrize("name", sorted(charts.NAMES))
 def test_chart_is_an_image_that_asks_nobody(browser: Client, study: Study, name: str) -> None:
+    study.result["capture"] = {"ranks": [captured_rank(0), captured_rank(1)]}
+    study.save()
     response = browser.get(reverse("study-chart", args=[study.pk, name]))
     assert response.headers["Content-Type"] == "image/svg+xml"
     drawn = response.content.decode()

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from advisor.sample import ensure_sample_study
@@ -21,5 +22,6 @@ def test_breakdown_and_bottleneck_without_prediction(browser: Client) -> None:
     assert "which the catalog does not know" in text
     assert "captured: 8 × NVIDIA A100-SXM4-80GB" in text
     assert "What the capture shows" in text
-    assert "No offer in the catalog can do this job" in text
+    assert "Offers, best first" not in text
+    assert browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).status_code == 200
     assert "How it scales" not in text
