@@ -17,8 +17,8 @@ class Limits:
     ``seconds`` needs a clock from the caller. ``metadata_bytes`` bounds what stands before and after the events,
     ``blank_bytes`` what is read over before the first of either, ``names`` the different names of device work,
     ``devices`` the devices and the processes that it runs in: each is analysed by itself. ``line_characters`` bounds a
-    line of text, ``rows`` the rows of tables that are kept, ``members`` the files in archives, ``layers`` how deep
-    compression and archives may be nested, ``window_bytes`` the memory that a decoder may ask for.
+    line of text and a cell of a database, ``rows`` the rows of tables that are kept, ``members`` the files in archives,
+    ``layers`` how deep compression and archives may be nested, ``window_bytes`` the memory that a decoder may ask for.
     """
 
     bytes_out: int = 16 << 30

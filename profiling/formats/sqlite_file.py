@@ -4,14 +4,19 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
+from profiling.formats.limits import MIB
 from profiling.formats.source import Source
 from profiling.notes import Refusal, RefusalCode
 
 MAGIC = b"SQLite format 3\x00"
 _BATCH = 20_000
+_AT_ONCE = 100
+_MOST_TEXT = 32 * MIB
+"""A batch ends behind so many characters, looked at after every ``_AT_ONCE`` rows of ``line_characters`` at most."""
 _STEPS = 100_000
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _FUNCTIONS = {"count", "min", "max", "sum", "length", "substr", "coalesce"}
@@ -48,14 +53,32 @@ class Database:
         chosen = ", ".join(_quoted(there[name.lower()]) if name.lower() in there else "NULL" for name in columns)
         query = f"SELECT {chosen} FROM {_quoted(table)} {where} {order}"  # noqa: S608
         cursor = self.connection.execute(query)
-        while rows := cursor.fetchmany(_BATCH):
-            self.source.watch.at(0, self.source.path.stat().st_size)
-            yield rows
+        batch: list[Any] = []
+        text = 0
+        while rows := cursor.fetchmany(_AT_ONCE):
+            batch += rows
+            text += _characters(rows)
+            if len(batch) >= _BATCH or text > _MOST_TEXT:
+                yield self._on_time(batch)
+                batch, text = [], 0
+        if batch:
+            yield self._on_time(batch)
+
+    def _on_time(self, batch: list[Any]) -> list[Any]:
+        self.source.watch.at(0, self.source.path.stat().st_size)
+        return batch
 
     def rows(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> Iterator[Any]:
         """The same, row by row."""
         for batch in self.batches(table, columns, where=where, order=order):
             yield from batch
+
+
+def _characters(rows: list[Any]) -> int:
+    """Length of all text and binary data in the rows."""
+    if not {str, bytes} & set(map(type, chain.from_iterable(rows))):
+        return 0
+    return sum(len(cell) for cell in chain.from_iterable(rows) if isinstance(cell, str | bytes))
 
 
 def _quoted(name: str) -> str:
@@ -85,7 +108,7 @@ def _prepare(connection: sqlite3.Connection, source: Source) -> None:
     connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0", "cache_size=-8192"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, source.limits.event_bytes)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, source.limits.line_characters)
     connection.set_authorizer(_authorise)
     if source.watch.deadline is not None:
         connection.set_progress_handler(lambda: int(source.watch.expired()), _STEPS)
