@@ -233,9 +233,9 @@ class KinetoCollector:
             self.launches += count if _LAUNCH.search(text) else 0
             if _GRAPH_LAUNCH.search(text):
                 self.graph_launches += count
-                expected[name] = Expected.GRAPH
+                expected[name] = int(Expected.GRAPH)
             elif _KERNEL_LAUNCH.search(text):
-                expected[name] = Expected.KERNEL
+                expected[name] = int(Expected.KERNEL)
             if capture := _CAPTURE.search(text):
                 begins = capture[1].lower() == "begin"
                 self.captures += [(start[at], begins) for at, one in enumerate(names) if one == name]
@@ -245,7 +245,7 @@ class KinetoCollector:
         self.calls.add(
             start,
             integers([event.args.correlation for event in events], 0, low=1),
-            np.array(list(map(expected.__getitem__, names)), dtype=np.int8),
+            np.frombuffer(bytes(map(expected.__getitem__, names)), dtype=np.int8),
             self._process_numbers([event.pid for event in events]),
         )
 
