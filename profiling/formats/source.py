@@ -10,6 +10,7 @@ from pathlib import Path
 
 from profiling.formats.containers import Unpacked
 from profiling.formats.limits import Limits, Watch
+from profiling.formats.line_prefix import LinePrefix
 from profiling.notes import Note, Refusal, RefusalCode
 
 HEAD_BYTES = 1 << 16
@@ -27,9 +28,13 @@ class Head:
         return self.data.decode("utf-8", errors="replace")
 
     @cached_property
+    def prefix(self) -> LinePrefix:
+        return LinePrefix.of(self.text.splitlines())
+
+    @cached_property
     def lines(self) -> list[str]:
-        """Lines without their ends; the last one may be cut."""
-        return self.text.splitlines()
+        """Lines without their ends and without what a launcher put before them; the last one may be cut."""
+        return [self.prefix.cut(line) for line in self.text.splitlines()]
 
 
 @dataclass(slots=True)
@@ -82,7 +87,14 @@ class Source:
         return self.unpacked.chunks()
 
     def lines(self) -> Iterator[str]:
-        """Lines of text without their ends, undecodable bytes replaced. Raises Refusal for a line over the limit."""
+        """Lines of text without their ends and without what a launcher put before them, undecodable bytes replaced.
+
+        Raises Refusal for a line over the limit.
+        """
+        prefix = self.head().prefix
+        return map(prefix.cut, self._lines()) if prefix else self._lines()
+
+    def _lines(self) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         rest = ""
         for chunk in self.chunks():

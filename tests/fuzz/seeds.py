@@ -77,7 +77,7 @@ def _own() -> list[bytes]:
         _json({"version": 1, "config": {"argv": "./all_reduce_perf"}, "results": _RESULTS}),
         "\n".join(json.dumps(record) for record in _INSPECTOR).encode(),
         _json(_PLUGIN),
-        *(text.encode() for text in _TEXTS),
+        *(text.encode() for text in TEXTS),
         _xspace(),
         _chakra(),
         _nsys(),
@@ -146,7 +146,7 @@ _PLUGIN = [
     },
     {"name": "AllReduce", "cat": "COLL", "ph": "e", "id": 1, "pid": 1, "tid": 1, "ts": 9.0},
 ]
-_TEXTS = (
+TEXTS = (
     "\n".join(
         (
             "n1:100:100 [0] NCCL INFO NCCL version 2.21.5+cuda12.4",
