@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.utils import translation
+from hypothesis import settings as laws
 from playwright.sync_api import sync_playwright
 
 from tests.browser.chromium import ARGUMENTS, CHROMIUM
 
+laws.register_profile("untimed", deadline=None)
+laws.load_profile("untimed")
 
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:

@@ -59,7 +59,7 @@ def codes(advice):
     return [note.code for note in advice.notes]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.permutations(MARKET), st.sampled_from(Objective))
 def test_the_order_of_the_offers_does_not_matter(offers, objective):
     goal = replace(GOAL, objective=objective)
@@ -73,7 +73,7 @@ def test_a_cheaper_twin_never_ranks_below(objective):
     assert order.index("zzz") < order.index("sxm")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.decimals("0.01", "100", places=2), st.sampled_from(Objective))
 def test_scaling_all_prices_keeps_the_order(factor, objective):
     scaled = [replace(one, price_per_hour=one.price_per_hour * factor) for one in MARKET]

@@ -28,7 +28,7 @@ from tests.engine.machines import (
 ROUNDING = 1 + 1e-9
 SERVERS = st.builds(server, st.sampled_from(ACCELERATORS), st.sampled_from(FABRICS))
 JOBS = st.one_of(described_jobs(), traced_jobs())
-LAWS = settings(max_examples=60, deadline=None)
+LAWS = settings(max_examples=60)
 
 
 @st.composite

@@ -156,7 +156,7 @@ def holds_the_measured_step(workload, accelerator):
     return found.low_s <= measured.step_s <= found.high_s
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(traced_jobs(), st.sampled_from(sorted(shipped())))
 def test_every_capture_lies_in_its_own_prediction(job, key):
     """The measured configuration on the hardware that it was measured on."""
@@ -226,7 +226,7 @@ def numbers(found):
 SPARSE = st.sampled_from((0.0, 1e-9, 0.3))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.sampled_from(ACCELERATORS),
     st.sampled_from(FABRICS),

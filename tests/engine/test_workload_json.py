@@ -30,7 +30,7 @@ def changed(pointer, value, workload=TRACED):
     return document
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.one_of(described_jobs(), traced_jobs()))
 def test_a_workload_comes_back(job):
     assert workload_from_json(json.loads(json.dumps(workload_to_json(job)))) == job
@@ -117,7 +117,7 @@ def test_a_document_is_an_object(document):
     assert refused.value.code is WorkloadCode.NOT_AN_OBJECT
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),

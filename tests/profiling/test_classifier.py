@@ -178,7 +178,7 @@ GAPS = ("waiting_share", "mean_kernel_s", "short_kernel_share", "host_gap_share"
 LACKING = tuple(chain.from_iterable(combinations(GAPS, size) for size in range(1, len(GAPS) + 1)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(capture=captures(), lacking=st.sampled_from(LACKING))
 def test_missing_features_never_turn_one_sure_label_into_another(capture: Features, lacking: tuple[str, ...]):
     whole = classify(capture).probabilities
@@ -188,7 +188,7 @@ def test_missing_features_never_turn_one_sure_label_into_another(capture: Featur
     assert len(sure) <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(capture=captures())
 def test_every_finding_has_a_sentence(capture: Features):
     found = classify(capture)

@@ -218,7 +218,7 @@ def test_a_tar_header_that_claims_more_than_there_is_costs_nothing(tmp_path: Pat
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_damage_to_an_archive_ends_in_an_answer_or_a_refusal(tmp_path: Path, data: st.DataObject) -> None:
     content = bytearray(PACKED[data.draw(st.sampled_from(sorted(PACKED)))])
     for _ in range(data.draw(st.integers(1, 4))):
