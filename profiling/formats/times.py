@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-INVALID = np.iinfo(np.int64).min
+INVALID = -np.iinfo(np.int64).max
+"""Has an absolute value, larger than that of any time."""
 _EXACT_FLOAT_US = 2.0**43
 """Below this a float64 differs by less than half a nanosecond from the three decimals that were written."""
 _LARGEST_US = 1 << 52

@@ -221,3 +221,12 @@ def test_values_of_any_type_are_read_or_refused(
     except Refusal:
         return
     assert (capture.timelines[0].duration_ns >= 0).all()
+
+
+@pytest.mark.parametrize(("ts", "dur"), [("1e400", "5"), ("5", "1e400"), ("-1e400", 5), ("later", 5)])
+def test_a_time_that_is_none_is_left_out_and_told(tmp_path: Path, ts: str, dur: float | str) -> None:
+    capture = captured(tmp_path, [*NAMES, work(1, 14, "gemm", ts, dur), work(1, 14, "gemm", 10, 5)])
+    assert capture.timelines[0].start_ns.tolist() == [10_000]
+    assert {note.code: note.params["count"] for note in capture.notes if "count" in note.params} == {
+        NoteCode.BAD_TIMES: 1
+    }
