@@ -24,8 +24,9 @@ ROLE_COLOURS = {"nvlink": "#14508f", "pcie": "#d55e00", "top_offer": "#0b6b50"}
 FAMILY_COLOURS = ["#14508f", "#d55e00", "#8b93a1"]
 FONT = "system-ui, -apple-system, Segoe UI, Noto Sans, {cjk}, sans-serif"
 CJK_FONTS = {"zh-hans": "Noto Sans CJK SC"}
-LABELS = 90
-"""Width of names beside bars."""
+LABELS = 60
+"""Width of a common name beside a bar."""
+FEW_BARS = 16
 INK, QUIET, LINE = "#172033", "#566178", "#d9dfe8"
 
 
@@ -75,13 +76,16 @@ def ranks(result: Result, width: int) -> Any:
         for row in rows
         for order, key in enumerate(shown)
     ]
+    is_short = len(rows) <= FEW_BARS
     colours = alt.Scale(domain=names, range=[RANK_COLOURS[key] for key in shown])
     chart = (
-        alt.Chart(alt.Data(values=values), width=width - LABELS, height=alt.Step(20))
+        alt.Chart(alt.Data(values=values), width=width - LABELS, height=alt.Step(20 if is_short else 13))
         .mark_bar(height={"band": 0.75})
         .encode(
             x=alt.X("time:Q", title=title, axis=alt.Axis(tickCount=5, grid=False)),
-            y=alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_beside(alt)),
+            y=alt.Y(
+                "where:N", sort=[row.where for row in rows], title=None, axis=_label_beside(alt, 12 if is_short else 10)
+            ),
             color=alt.Color("part:N", sort=names, scale=colours, legend=_legend(alt, width)),
             order=alt.Order("order:Q"),
         )
@@ -186,12 +190,12 @@ def _label_above(alt: Any, width: int) -> Any:
         labelLimit=width,
         ticks=False,
         domain=False,
-        labelFontSize=13,
+        labelFontSize=13 if width > 400 else 12,
     )
 
 
-def _label_beside(alt: Any) -> Any:
-    return alt.Axis(labelLimit=LABELS, ticks=False, domain=False, labelPadding=6)
+def _label_beside(alt: Any, size: int) -> Any:
+    return alt.Axis(labelLimit=2 * LABELS, labelFontSize=size, ticks=False, domain=False, labelPadding=6)
 
 
 def _legend(alt: Any, width: int, columns: int | None = None) -> Any:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from advisor import figures
-from advisor.labels import COLLECTIVES, name_of
+from advisor.labels import COLLECTIVES, FACTS, name_of
 
 Document = Mapping[str, Any]
 SHOWN_ROWS = 12
@@ -38,7 +38,7 @@ class _Column:
 
     @property
     def is_number(self) -> bool:
-        return self.show not in (_text, _collective)
+        return self.show not in (_text, _word, _collective)
 
 
 def tables(entries: Iterable[Document]) -> list[Table]:
@@ -63,6 +63,10 @@ def _flop(value: float | None) -> str:
     return figures.tera(None if value is None else value / 1e12, "FLOP")
 
 
+def _word(value: str | None) -> str:
+    return figures.unknown() if value is None else name_of(FACTS, value)
+
+
 def _collective(value: str) -> str:
     return name_of(COLLECTIVES, value)
 
@@ -83,12 +87,14 @@ _COLUMNS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Computing, of the peak"), "sm_pct", _percentage),
         _Column(gettext_lazy("Memory, of the peak"), "memory_pct", _percentage),
         _Column(gettext_lazy("Memory traffic"), "dram_gbs", figures.gigabytes_per_s),
-        _Column(gettext_lazy("Bound by"), "bound", _text),
+        _Column(gettext_lazy("Bound by"), "bound", _word),
     ),
     "device_loads": (
         _Column(gettext_lazy("Device"), "name", _text),
         _Column(gettext_lazy("Samples"), "samples", figures.number),
         _Column(gettext_lazy("In use"), "utilisation", figures.percent),
+        _Column(gettext_lazy("Memory busy"), "memory_utilisation", figures.percent),
+        _Column(gettext_lazy("Graphics engine active"), "graphics_active", figures.percent),
         _Column(gettext_lazy("SMs active"), "sm_active", figures.percent),
         _Column(gettext_lazy("Tensor cores active"), "tensor_active", figures.percent),
         _Column(gettext_lazy("FP64 active"), "fp64_active", figures.percent),
@@ -140,7 +146,7 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Channels"), "channels", figures.number),
         _Column(gettext_lazy("Paths inside a node"), "transports_intra", _text),
         _Column(gettext_lazy("Paths between nodes"), "transports_inter", _text),
-        _Column(gettext_lazy("GPUDirect RDMA"), "gdr", _text),
+        _Column(gettext_lazy("GPUDirect RDMA"), "gdr", _word),
         _Column(gettext_lazy("NVLink SHARP"), "nvls", _text),
         _Column(gettext_lazy("Bandwidth that NCCL expects"), "bus_gbs", figures.gigabytes_per_s),
         _Column(gettext_lazy("Warnings"), "warnings", figures.number),

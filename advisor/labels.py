@@ -51,6 +51,16 @@ IDLE_ADVICE: Names = {
 }
 """What to do about each cause of ``IDLE_CAUSES``."""
 
+FACTS: Names = {
+    "yes": _("yes"),
+    "no": _("no"),
+    "partial": _("in part"),
+    "compute": _("computing"),
+    "memory": _("memory"),
+    "latency": _("latency"),
+}
+"""Words of the readers for what a file without a timeline tells."""
+
 STEP_SOURCES: Names = {
     "profiler": _("marked by the profiler"),
     "ranges": _("marked by ranges, such as NVTX"),

@@ -131,7 +131,9 @@ class StudySerializer(serializers.Serializer):
     engine_version = serializers.CharField()
     model_sha256 = serializers.CharField()
     catalog_revision = serializers.IntegerField(allow_null=True)
-    result = serializers.JSONField(allow_null=True, help_text="offers, verdict, workload, bottleneck, scaling, notes.")
+    result = serializers.JSONField(
+        allow_null=True, help_text="offers, verdict, workload, capture, bottleneck, scaling, notes."
+    )
 
 
 class StudyLineSerializer(serializers.Serializer):

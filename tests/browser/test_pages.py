@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -11,6 +12,7 @@ from advisor import services
 from advisor.models import Study
 from advisor.sample import ensure_sample_study
 from profiling import parts, runs
+from tests.advisor.page_support import reading_study
 from tests.workers import answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -91,6 +93,37 @@ def test_sample_study_is_usable(page: Page, catalog: None) -> None:
     page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
     assert_usable(page)
     expect(page.get_by_text("Delete this study")).to_have_count(0)
+
+
+def test_reading_of_many_files_is_usable_and_followed(page: Page, client: Client) -> None:
+    study = reading_study(client, *["done"] * 22, "failed", *["running"] * 4, *["queued"] * 37)
+    page.goto("/")
+    page.context.add_cookies([{"name": "sessionid", "value": client.session.session_key, "url": page.url}])
+    page.goto(study.get_absolute_url())
+    table = page.get_by_role("table", name="23 of 64 files read")
+    expect(table.get_by_role("row")).to_have_count(65)
+    assert_usable(page)
+    study.run.parts.filter(status="running").update(status="done")
+    expect(page.get_by_role("table", name="27 of 64 files read")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("Step 1 of 4: Reading the capture")
+
+
+def test_files_without_a_timeline_lead_to_the_recipes(page: Page, catalog: None, tmp_path: Path) -> None:
+    topology = tmp_path / "topology.txt"
+    topology.write_text("\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV12\t0-31\nGPU1\tNV12\t X \t0-31\n")
+    page.goto("/studies/new/capture/")
+    page.get_by_label("Capture files").set_input_files(topology)
+    page.get_by_role("button", name="Upload and find servers").click()
+    page.wait_for_url("**/studies/*-*/")
+    answer(Study.objects.get().run)
+    expect(page.locator(".verdict-sentence")).to_contain_text("nothing can be predicted")
+    expect(page.get_by_role("heading", name="What the files tell")).to_be_visible()
+    assert_usable(page)
+    page.get_by_role("link", name="How to capture, and upload again").click()
+    expect(page.get_by_role("heading", name="How to capture")).to_be_in_viewport()
+    page.get_by_text("Nsight Systems", exact=True).click()
+    expect(page.get_by_text("nsys export --type=sqlite")).to_be_visible()
+    assert_usable(page)
 
 
 def test_everything_works_without_javascript(plain_page: Page, catalog: None) -> None:

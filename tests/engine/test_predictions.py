@@ -33,6 +33,7 @@ from tests.engine.machines import (
     with_measured,
 )
 
+UNNAMED = replace(TRACED, measured=replace(TRACED.measured, device_name=None))
 UNDIVIDED = replace(TRAINING_SMALL, batch_per_step=2, model=replace(GPT_SMALL, heads=1))
 """Two samples and one head: nothing to give to eight GPUs."""
 
@@ -261,6 +262,7 @@ def test_plans_that_do_not_fit_are_not_chosen():
     ("job", "machine", "gpus", "code"),
     [
         (TRACED, server(), 8, EngineCode.ACCELERATOR_UNKNOWN),
+        (UNNAMED, server(), 8, EngineCode.ACCELERATOR_UNNAMED),
         (TRAINING_7B, server(L40S, PCIE_P2P), 1, EngineCode.NOTHING_FITS),
         (TRAINING_7B, server(gpus=4), 8, EngineCode.NO_LEGAL_PLAN),
         (TRAINING_7B, server(), 3, EngineCode.NO_LEGAL_PLAN),
