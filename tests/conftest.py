@@ -15,6 +15,7 @@ from tests.browser.chromium import ARGUMENTS, CHROMIUM
 laws.register_profile("untimed", deadline=None)
 laws.load_profile("untimed")
 
+
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
     """Each test starts in English: a request leaves its language active in the thread that served it."""

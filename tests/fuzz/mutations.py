@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
+from tests.fuzz.documents import damaged_document, is_document
 from tests.fuzz.protobuf import damaged_message, damaged_records, is_message, is_records
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
@@ -34,9 +35,11 @@ _Draw = Callable[[st.SearchStrategy], object]
 def damaged(draw: Callable[..., int], seeds: Sequence[bytes]) -> bytes:
     """One of the files after one to five faults."""
     content = seeds[draw(st.integers(0, len(seeds) - 1))]
-    for _ in range(draw(st.integers(1, 5))):
+    for _ in range(draw(st.sampled_from((1, 1, 1, 2, 5)))):
         if content.startswith(b"SQLite format 3") and draw(st.integers(0, 9)):
             content = _cell(draw, content)
+        elif is_document(content) and draw(st.integers(0, 2)):
+            content = damaged_document(draw, content)
         elif is_message(content) and draw(st.integers(0, 9)):
             content = damaged_message(draw, content)
         elif is_records(content) and draw(st.integers(0, 9)):
