@@ -15,9 +15,10 @@ from profiling.formats.kineto_collectives import CalledCollectives, described
 from profiling.formats.kineto_events import Call, Host, KinetoDecoder, Role, Work
 from profiling.formats.kineto_shapes import ShapedWork, is_shaped
 from profiling.formats.limits import Limits
+from profiling.formats.named_rows import NamedProcesses
 from profiling.formats.numbers import MOST_BYTES, integer, integers
 from profiling.formats.times import INVALID, nanoseconds
-from profiling.formats.trace_events import Batch, Event, duplicate_keys
+from profiling.formats.trace_events import Batch, Event, Times, duplicate_keys
 from profiling.intervals import NOTHING, Intervals, join, union
 from profiling.notes import NoteCode
 from profiling.timeline import UNKNOWN, StepSpan, WorkKind
@@ -91,6 +92,7 @@ class KinetoCollector:
     call_names: Counter[str] = field(default_factory=Counter)
     unknown_dtypes: set[str] = field(default_factory=set)
     rank_labels: dict[Any, int] = field(default_factory=dict)
+    named: NamedProcesses = field(default_factory=NamedProcesses)
     call_processes: dict[Any, int] = field(default_factory=dict)
     arg_rank: int | None = None
     events: int = 0
@@ -135,10 +137,12 @@ class KinetoCollector:
             if event.ph != "M":
                 continue
             self.metadata_events += 1
-            if event.name in ("process_labels", "process_name"):
+            if event.name in ("process_labels", "process_name", "thread_name"):
                 args = decoded(event.args, ProcessArgs)
-                self._label(event.pid, args.labels)
-                self._label(event.pid, args.name)
+                self.named.add(event, args.name)
+                if event.name != "thread_name":
+                    self._label(event.pid, args.labels)
+                    self._label(event.pid, args.name)
 
     def _label(self, pid: Any, text: Any) -> None:
         if not isinstance(text, str):
@@ -327,11 +331,11 @@ def _tells(name: Any, *, shapes: bool) -> bool:
     )
 
 
-def _exactly(batch: Batch, chosen: list[int]) -> Callable[[], list[Event]]:
+def _exactly(batch: Batch, chosen: list[int]) -> Callable[[], list[Times]]:
     """The chosen events with exact times, decoded when first asked for."""
-    exact: list[Event] = []
+    exact: list[Times] = []
 
-    def events() -> list[Event]:
+    def events() -> list[Times]:
         if not exact:
             whole = batch.with_decimals()
             exact.extend(whole[index] for index in chosen)

@@ -9,6 +9,7 @@ from profiling.formats.containers import Unpacked
 from profiling.formats.detect import BLANK
 from profiling.formats.kineto import KinetoCollector
 from profiling.formats.kineto_timelines import timelines, warnings
+from profiling.formats.named_rows import add_named_rows
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 
@@ -26,12 +27,16 @@ def read(source: Source) -> Capture:
     stream = EventStream(_plain(source), limits, seen.decode)
     for batch in stream.batches():
         seen.add(batch)
+    if not seen.device.rows and seen.named.maker is not None:
+        for batch in EventStream(_plain(source), limits).batches():
+            seen.counts[NoteCode.BAD_TIMES] += add_named_rows(batch, seen.named, seen.device)
     unpacked = source.unpacked
     cut = unpacked.truncated or unpacked.damaged or not stream.complete
     _refuse_without_gpu_work(seen, cut=cut, fault=stream.fault)
     built, told = timelines(seen, stream.metadata, source.name, cut=cut)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
-    kind = Format.KINETO if "deviceProperties" in stream.metadata or not stream.bare_list else Format.CHROME_TRACE
+    by_category = "deviceProperties" in stream.metadata or (not stream.bare_list and seen.named.maker is None)
+    kind = Format.KINETO if by_category else Format.CHROME_TRACE
     return Capture(format=kind, timelines=built, notes=tuple(notes))
 
 

@@ -27,10 +27,17 @@ class Event(msgspec.Struct, gc=False):
     args: msgspec.Raw = msgspec.Raw()
 
 
+class Times(msgspec.Struct, gc=False):
+    """What of an event a float may not hold. Nothing else is looked at, so that what could be read can be again."""
+
+    ts: Any = None
+    dur: Any = None
+
+
 DecodingFailure = (msgspec.DecodeError, RecursionError, ValueError)
 Decoding = Callable[[bytes], list[Any]]
 decode_events: Decoding = msgspec.json.Decoder(list[Event]).decode
-_decode_exactly = msgspec.json.Decoder(list[Event], float_hook=Decimal).decode
+_decode_exactly = msgspec.json.Decoder(list[Times], float_hook=Decimal).decode
 _decode_one = msgspec.json.Decoder(Event).decode
 
 
@@ -41,8 +48,8 @@ class Batch:
     events: list[Any]
     text: bytes
 
-    def with_decimals(self) -> list[Event]:
-        """The same events with numbers as written, for times that a float cannot hold."""
+    def with_decimals(self) -> list[Times]:
+        """Times of the same events as they are written, for those that a float cannot hold."""
         return _decode_exactly(self.text)
 
 

@@ -276,3 +276,12 @@ def test_categories_that_no_one_knows_and_events_without_one_change_nothing(tmp_
 def test_arguments_of_another_kind_are_none(tmp_path: Path, args: Any) -> None:
     line = _line(tmp_path, [_kernel(1) | {"args": args}, _launch(0, 1) | {"args": args}])
     assert line.start_ns.tolist() == [1000]
+
+
+def test_times_that_no_float_holds_are_exact_beside_events_that_are_passed_over(tmp_path: Path) -> None:
+    events = [_kernel(1), _event("odd", "x", 5)]
+    text = json.dumps({"schemaVersion": 1, "traceEvents": events})
+    text = text.replace('"ts": 1,', '"ts": 1717200005019000.123,').replace('"name": "x"', '"name": ["\udcff"]')
+    path = tmp_path / "trace.json"
+    path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
+    assert read(path).timelines[0].start_ns.tolist() == [1_717_200_005_019_000_123]
