@@ -27,7 +27,7 @@ class IdleCauses:
 
     ``launch_bound_ns``: the host was busy with something else than launching in time. ``synchronisation_ns``: it
     waited, or had waited, for the device. ``input_ns``: it loaded data. All three are None where host and device cannot
-    be compared: clocks that disagree, launches that are not linked, host events that are not recorded; ``input_ns``
+    be compared: clocks that disagree, launches that are not linked, host events or device work that are not recorded; ``input_ns``
     also where only calls of the runtime are recorded.
     """
 
@@ -52,7 +52,8 @@ def idle_by_cause(timeline: Timeline, device: int, window: Window, work: DeviceW
     linked = work.row.size > 0 and (timeline.launched_ns[work.row] != UNKNOWN).mean() >= _LINKED_ENOUGH
     covered = union(work.start, work.end)
     idle_ns = window.high_ns - window.low_ns - covered.length
-    if not (linked and timeline.clocks_agree and timeline.host.launches is not None):
+    comparable = linked and timeline.clocks_agree and timeline.host.launches is not None
+    if not (comparable and timeline.idle_known):
         return IdleCauses(
             idle_ns=idle_ns, launch_bound_ns=None, synchronisation_ns=None, input_ns=None, unknown_ns=idle_ns
         )

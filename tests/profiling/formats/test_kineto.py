@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from profiling.breakdown import whole_window
 from profiling.formats.capture import Capture
 from profiling.formats.registry import read
+from profiling.idle import idle_by_cause
 from profiling.intervals import Intervals
 from profiling.notes import NoteCode
 from profiling.timeline import UNKNOWN, Timeline
@@ -95,7 +97,9 @@ def test_launches_that_lead_nowhere_make_idle_time_unknown(tmp_path: Path, name:
     assert code in _codes(capture)
     (note,) = [note for note in capture.notes if note.code == code]
     assert note.params == {"count": 10, "seen": 2}
-    assert not capture.timelines[0].idle_known
+    (line,) = capture.timelines
+    assert not line.idle_known
+    assert idle_by_cause(line, 0, whole_window(line)).launch_bound_ns is None
 
 
 def test_launches_after_the_last_work_or_into_a_graph_that_is_recorded_are_no_sign(tmp_path: Path) -> None:
