@@ -117,6 +117,8 @@ def _cell(draw: Callable[..., int], content: bytes) -> bytes:
     try:
         connection.deserialize(content)
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if not tables:
+            return content
         table = tables[draw(st.integers(0, len(tables) - 1))]
         columns = [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
         column = columns[draw(st.integers(0, len(columns) - 1))]
