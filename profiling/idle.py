@@ -27,8 +27,8 @@ class IdleCauses:
 
     ``launch_bound_ns``: the host was busy with something else than launching in time. ``synchronisation_ns``: it
     waited, or had waited, for the device. ``input_ns``: it loaded data. All three are None where host and device cannot
-    be compared: clocks that disagree, launches that are not linked, host events or device work that are not recorded; ``input_ns``
-    also where only calls of the runtime are recorded.
+    be compared: clocks that disagree, launches that are not linked, host events or device work that are not recorded;
+    ``input_ns`` also where only calls of the runtime are recorded.
     """
 
     idle_ns: int
