@@ -124,7 +124,7 @@ def test_the_same_question_gives_the_same_bytes(client: Client, key: dict[str, s
         (b"", "empty.json", "empty_file"),
         (b"epoch 1 loss 3.2\n", "train.log", "text_file"),
         (b"\x89PNG\r\n\x1a\n" + bytes(100), "trace.json", "unknown_binary"),
-        (b"PK\x03\x04" + bytes(100), "trace.zip", "not_read_yet"),
+        (b"7z\xbc\xaf\x27\x1c" + bytes(100), "trace.7z", "unknown_binary"),
         (b"anything", "report.nsys-rep", "export_needed"),
     ],
 )
@@ -136,6 +136,14 @@ def test_what_no_reader_reads_is_refused_at_once(
     problem = assert_problem(response, 422, code)
     assert problem["errors"][0]["pointer"] == "#/files"
     assert nothing_is_stored()
+
+
+def test_a_broken_archive_fails_with_a_sentence(client: Client, key: dict[str, str], shipped_catalog: None) -> None:
+    response = upload(client, key, b"PK\x03\x04" + bytes(100), "ranks.zip")
+
+    assert response.status_code == 202
+    assert answered(response.json()["id"]).run.error_code == "archive_damaged"
+    assert not TraceFile.objects.exclude(file="").exists()
 
 
 def test_a_capture_without_gpu_work_fails_with_a_sentence(
