@@ -28,12 +28,12 @@ class Bottleneck:
     ``label``: one of ``LABELS``; None = cannot tell. ``probabilities`` of the three add up to 1; empty where there is
     nothing to judge by. ``evidence`` opens with the statement that leads. ``host_bound``: the GPU idles, copies or
     waits for a late rank longer than any resource works, so that this comes first; the label then says what bounds
-    the work that is left.
+    the work that is left. None where the capture does not show the host.
     """
 
     label: str | None
     probabilities: Mapping[str, float]
-    host_bound: bool
+    host_bound: bool | None
     evidence: tuple[Note, ...]
     warnings: tuple[Note, ...]
 

@@ -70,7 +70,7 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "gpu_vendor": rank.vendor,
         "gpus_visible": rank.gpus_visible,
         "devices_used": len(rank.devices),
-        **_lengths(part, hidden=rank.incomplete and not part.kernels),
+        **_lengths(part, hidden=rank.incomplete and not part.kernels, idle_known=rank.idle_known),
         "kernels": part.kernels,
         "kernel_time_sum_us": device.kernel_sum_ns / 1000,
         "comm_wait_us": device.waiting_kernels_ns / 1000,
@@ -137,18 +137,18 @@ def _steps(rank: RankReading) -> dict[str, Any]:
     }
 
 
-def _lengths(part: Breakdown, *, hidden: bool) -> dict[str, float | None]:
-    """``hidden``: the file holds copies alone, so that only these are known."""
+def _lengths(part: Breakdown, *, hidden: bool, idle_known: bool) -> dict[str, float | None]:
+    """``hidden``: the file holds copies alone, so that only these are known. Work may be missing: no idle time then."""
     known = {"window_us": part.window_ns, "copy_us": part.copy_ns, "copy_only_us": part.copy_only_ns}
     others = {
         "gpu_busy_us": part.gpu_busy_ns,
         "compute_us": part.compute_ns,
         "comm_us": part.comm_ns,
         "exposed_comm_us": part.exposed_comm_ns,
-        "idle_us": part.idle_ns,
+        "idle_us": part.idle_ns if idle_known else None,
     }
     return {name: length / 1000 for name, length in known.items()} | {
-        name: None if hidden else length / 1000 for name, length in others.items()
+        name: None if hidden else _us(length) for name, length in others.items()
     }
 
 

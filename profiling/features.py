@@ -6,7 +6,7 @@ gives the same shares: each part over the step's length.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from profiling.breakdown import Breakdown, Window, breakdown, device_work
 from profiling.idle import IdleCauses, idle_by_cause
@@ -118,6 +118,8 @@ def device_share(
     duration = work.end - work.start
     kernels = work.is_compute
     parts, idle = known or (breakdown(timeline, device, window), idle_by_cause(timeline, device, window))
+    if not timeline.idle_known:
+        parts = replace(parts, window_ns=parts.gpu_busy_ns, idle_ns=0)
     return DeviceShare(
         parts=parts,
         host_gap_ns=idle.host_ns,

@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
 from profiling.intervals import Intervals, join, length_without, union
 from profiling.kernels import CLASS_OF, Family, classify, precision_of
+from profiling.rates import ClassRate, class_rates
 from profiling.steps import Steps
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Timeline, WorkKind
 from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep
 
+_COVERED = 0.9
+"""Part of a class's time whose work must be known for the work of the class to be told."""
 _TRAINING_WORDS = ("backward", "_bwd", "bwd_", "dgrad", "wgrad", "adam", "optimizer", "_grad")
 
 
@@ -24,13 +27,14 @@ def measured_step(line: Timeline, steps: Steps) -> tuple[MeasuredStep, Breakdown
     device = _busiest_device(line, window)
     work = device_work(line, device, window)
     parts = breakdown(line, device, window)
+    kernels = _kernel_work(work, parts, class_rates(line, device, window))
     step = MeasuredStep(
         device_name=parts.device_name,
         accelerator_key=None,
         gpu_count=len(line.devices),
         step_s=parts.window_ns / 1e9,
-        idle_s=parts.idle_ns / 1e9,
-        kernels=_kernel_work(work, parts),
+        idle_s=parts.idle_ns / 1e9 if line.idle_known else 0.0,
+        kernels=kernels if line.idle_known else _with_unseen(kernels, parts.idle_ns / 1e9),
         collectives=_collective_work(line, work),
         steps_observed=steps.observed,
         waiting_s=None,
@@ -51,10 +55,17 @@ def _host_launches(line: Timeline, work: DeviceWork) -> float | None:
     return float(np.unique(known).size) if known.size else None
 
 
-def _kernel_work(work: DeviceWork, parts: Breakdown) -> tuple[KernelWork, ...]:
+def _kernel_work(work: DeviceWork, parts: Breakdown, rates: tuple[ClassRate, ...]) -> tuple[KernelWork, ...]:
     """Classes that occur, copies last."""
+    known = {rate.kernel_class: rate for rate in rates if rate.covered >= _COVERED}
     found = [
-        KernelWork(kernel_class=kernel_class, busy_s=busy / 1e9, launches=float(_launches(work, kernel_class)))
+        KernelWork(
+            kernel_class=kernel_class,
+            busy_s=busy / 1e9,
+            launches=float(_launches(work, kernel_class)),
+            flops=known[kernel_class].flops if kernel_class in known else None,
+            bytes=known[kernel_class].moved_bytes if kernel_class in known else None,
+        )
         for kernel_class, busy in parts.class_ns.items()
         if _launches(work, kernel_class)
     ]
@@ -63,6 +74,14 @@ def _kernel_work(work: DeviceWork, parts: Breakdown) -> tuple[KernelWork, ...]:
         copy_s = parts.copy_only_ns / 1e9
         found.append(KernelWork(kernel_class=KernelClass.COPY, busy_s=copy_s, launches=float(copies)))
     return tuple(found)
+
+
+def _with_unseen(kernels: tuple[KernelWork, ...], unseen_s: float) -> tuple[KernelWork, ...]:
+    """Time in which the capture lacks work that was launched counts as work of unknown kind, never as idle."""
+    rest = [work for work in kernels if work.kernel_class is not KernelClass.OTHER]
+    other = next((work for work in kernels if work.kernel_class is KernelClass.OTHER), None)
+    busy_s, launches = (0.0, 0.0) if other is None else (other.busy_s, other.launches)
+    return (*rest, KernelWork(kernel_class=KernelClass.OTHER, busy_s=busy_s + unseen_s, launches=launches))
 
 
 def _launches(work: DeviceWork, kernel_class: KernelClass) -> int:

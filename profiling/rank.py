@@ -65,6 +65,7 @@ class RankReading:
     graph_launches: int
     occupancy_known: int | None
     clocks_agree: bool
+    idle_known: bool
     incomplete: bool
     devices: tuple[DeviceReading, ...]
     steps: Steps
@@ -97,6 +98,7 @@ def read_rank(line: Timeline, alive: Callable[[], None]) -> RankReading:
         graph_launches=line.host.graph_launches,
         occupancy_known=line.occupancy_known,
         clocks_agree=line.clocks_agree,
+        idle_known=line.idle_known,
         incomplete=line.incomplete,
         devices=tuple(_device(line, device, steps, whole, alive) for device in line.devices),
         steps=steps,
