@@ -65,7 +65,7 @@ def entries(path: Path) -> Iterator[Entry]:
         start, size, shift = _directory(file)
         file.seek(start)
         while size > 0:
-            entry, taken = _central_entry(file, shift)
+            entry, taken = _central_entry(file, start, shift)
             size -= taken
             yield entry
 
@@ -73,8 +73,8 @@ def entries(path: Path) -> Iterator[Entry]:
 def entries_without_directory(path: Path) -> Iterator[Entry]:
     """What can still be found in a cut archive: entries in a row from its start, as long as their sizes are known."""
     with path.open("rb") as file:
-        at = 0
-        while True:
+        at, length = 0, path.stat().st_size
+        while at < length:
             file.seek(at)
             header = file.read(_LOCAL.size)
             if len(header) < _LOCAL.size or not header.startswith(STARTS[0]):
@@ -161,7 +161,8 @@ def _directory(file: BinaryIO) -> tuple[int, int, int]:
     return end - size, size, end - size - offset
 
 
-def _central_entry(file: BinaryIO, shift: int) -> tuple[Entry, int]:
+def _central_entry(file: BinaryIO, start: int, shift: int) -> tuple[Entry, int]:
+    """The entry here and its length. What it describes lies before the directory, which begins at ``start``."""
     header = file.read(_CENTRAL.size)
     if len(header) < _CENTRAL.size or not header.startswith(b"PK\x01\x02"):
         raise Damaged
@@ -171,7 +172,7 @@ def _central_entry(file: BinaryIO, shift: int) -> tuple[Entry, int]:
     name, extra = file.read(name_length), file.read(extra_length)
     file.seek(comment_length, 1)
     size, packed, offset = _large(extra, size, packed, offset)
-    if offset + shift < 0:
+    if not 0 <= offset + shift < start:
         raise Damaged
     entry = Entry(
         name=_text(name, flags),

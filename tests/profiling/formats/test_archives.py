@@ -2,6 +2,7 @@
 
 import io
 import json
+import struct
 import tarfile
 import tempfile
 import zipfile
@@ -190,6 +191,29 @@ def test_a_damaged_file_in_a_zip_costs_that_file_alone(tmp_path: Path) -> None:
 def test_an_archive_that_gives_nothing_is_damaged(tmp_path: Path) -> None:
     assert refusal_of(saved(tmp_path, b"PK\x03\x04" + bytes(200))).code == RefusalCode.ARCHIVE_DAMAGED
     assert refusal_of(saved(tmp_path, PACKED["zip"][:20])).code == RefusalCode.ARCHIVE_DAMAGED
+
+
+@pytest.mark.parametrize("place", [2**64 - 1, 2**63 - 50, 10**9])
+def test_a_zip_entry_that_points_outside_the_archive_is_damage(tmp_path: Path, place: int) -> None:
+    content = bytearray(zipped({"rank0.json": TRACE}, zipfile.ZIP_STORED))
+    entry, end = content.rindex(b"PK\x01\x02"), content.rindex(b"PK\x05\x06")
+    large = struct.pack("<HHQ", 1, 8, place)
+    struct.pack_into("<I", content, entry + 42, 2**32 - 1)
+    struct.pack_into("<H", content, entry + 30, len(large))
+    struct.pack_into("<I", content, end + 12, end - entry + len(large))
+    analysis = analyse([saved(tmp_path, bytes(content[:end]) + large + bytes(content[end:]))])
+    assert ranks_of(analysis) == [0]
+    assert NoteCode.ARCHIVE_DAMAGED in codes_of(analysis)
+
+
+@pytest.mark.parametrize("size", [2**64 - 1, 2**63 - 50])
+def test_a_cut_zip_whose_entry_tells_an_impossible_size_gives_what_it_has(tmp_path: Path, size: int) -> None:
+    name, large = b"rank0.json", struct.pack("<HHQQ", 1, 16, size, size)
+    numbers = (45, 0, 0, 0, 0, 0, 2**32 - 1, 2**32 - 1, len(name), len(large))
+    content = struct.pack("<4sHHHHHIIIHH", b"PK\x03\x04", *numbers) + name + large + TRACE
+    analysis = analyse([saved(tmp_path, content)])
+    assert ranks_of(analysis) == [0]
+    assert NoteCode.ARCHIVE_DAMAGED in codes_of(analysis)
 
 
 def test_temporary_files_are_gone_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
