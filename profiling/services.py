@@ -1,6 +1,7 @@
 """Storing captures, and forgetting them."""
 
 import hashlib
+import shutil
 import unicodedata
 import uuid
 from collections.abc import Iterator, Sequence
@@ -84,11 +85,16 @@ def delete_read_captures() -> int:
 
 
 def delete_lost_files(*, now: datetime) -> int:
-    """Delete files that a killed web process left behind: old enough, and no row names them. Returns how many."""
+    """Delete what a killed process left behind, uploads of the web and folders of the workers: old enough, and no row
+    names them. Returns how many.
+    """
     oldest = now - timedelta(seconds=settings.UPLOAD_MAX_SECONDS)
-    incoming = [path for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir() if _changed(path) < oldest]
+    incoming = [path for path in Path(settings.FILE_UPLOAD_TEMP_DIR).iterdir() if _is_older(path, oldest)]
     for path in incoming:
-        path.unlink(missing_ok=True)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     stored = _stored_names()
     lost = set(stored) - set(TraceFile.objects.exclude(file="").values_list("file", flat=True))
     old = [name for name in lost if default_storage.get_modified_time(name) < oldest]
@@ -121,8 +127,12 @@ def _stored_names() -> list[str]:
         return []
 
 
-def _changed(path: Path) -> datetime:
-    return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC)
+def _is_older(path: Path, than: datetime) -> bool:
+    """False also for what its owner has deleted meanwhile."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, tz=UTC) < than
+    except FileNotFoundError:
+        return False
 
 
 def _keep(file: UploadedFile) -> TraceFile:

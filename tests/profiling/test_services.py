@@ -64,10 +64,12 @@ def test_files_that_no_row_names_are_deleted_once_they_are_old(folders: Path) ->
     known = keep(Run.objects.create(task="advisor.study"))
     lost = default_storage.save("traces/lost", SimpleUploadedFile("x", CAPTURE))
     (folders / "incoming" / "cut.upload").write_bytes(CAPTURE)
+    (folders / "incoming" / "worker" / "0").mkdir(parents=True)
+    (folders / "incoming" / "worker" / "0" / "events-0").write_bytes(CAPTURE)
     now = datetime.now(tz=UTC)
 
     assert services.delete_lost_files(now=now) == 0
-    assert services.delete_lost_files(now=now + timedelta(hours=2)) == 2
+    assert services.delete_lost_files(now=now + timedelta(hours=2)) == 3
     assert stored() == [known.file.name]
     assert not os.listdir(folders / "incoming")
     assert not default_storage.exists(lost)
