@@ -6,7 +6,7 @@ in one direction.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
 
 from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_laws
@@ -127,7 +127,13 @@ def _host_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) ->
     allowed = _peer_to_peer(accelerator, fabric)
     if fabric.topology not in (*_UNDER_ONE_ROOT, *_ACROSS_ROOTS, *_BRIDGES, TopologyClass.NVLINK_DIRECT):
         return _unknown_route(accelerator, group, link)
-    return _by_law(accelerator, _host_path(accelerator, fabric, group, allowed), group, link, shared=True)
+    path = _host_path(accelerator, fabric, group, allowed)
+    found = _by_law(accelerator, path, group, link, shared=True)
+    if path not in (LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES):
+        return found
+    measured = boxes().get((_with_peer_copies(fabric), silicon_family(accelerator.key)))
+    # what this silicon was seen to do with peer copies is the best that it can be hoped to do here
+    return replace(found, box=measured) if measured and has_curve(measured, group) else found
 
 
 def _host_path(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, allowed: bool | None) -> str:
@@ -138,8 +144,12 @@ def _host_path(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int, all
     if fabric.topology in _BRIDGES and beyond and has_curve(beyond, group):
         return BEYOND_PAIRS
     if allowed:
-        return "pcie-switch" if fabric.topology in _UNDER_ONE_ROOT else "pcie-root"
+        return _with_peer_copies(fabric)
     return LIKELY_PEER_COPIES if accelerator.peer_to_peer_over_pcie else UNKNOWN_PEER_COPIES
+
+
+def _with_peer_copies(fabric: FabricSpec) -> str:
+    return "pcie-switch" if fabric.topology in _UNDER_ONE_ROOT else "pcie-root"
 
 
 def _peer_to_peer(accelerator: AcceleratorSpec, fabric: FabricSpec) -> bool | None:
