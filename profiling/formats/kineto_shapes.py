@@ -17,12 +17,14 @@ from profiling.formats.columns import Column, DeviceColumns
 from profiling.formats.kineto_args import Args, decoded, element_bytes
 from profiling.formats.kineto_collectives import external_id
 from profiling.formats.kineto_events import Host
-from profiling.formats.numbers import integers
+from profiling.formats.numbers import integer, integers
 from profiling.formats.operator_flops import attention_flops, dimensions, has_formula, matmul_flops
 from profiling.kernels import Family, families
 from profiling.timeline import UNKNOWN
 
 _OPERATORS = 1 << 13
+_MOST_FLOPS = 1e30
+"""Of one operator; more is no count."""
 _ROWS = 1 << 15
 _STRAY = 0.2
 Shape = list[int]
@@ -151,10 +153,10 @@ class ShapedWork:
             return
         self._seen += 1
         args = decoded(event.args, _ShapeArgs)
-        number = args.external_id if args.external_id is not None else args.old_external_id
-        if not isinstance(number, int):
+        number = integer(args.external_id if args.external_id is not None else args.old_external_id)
+        if number is None:
             return
-        if isinstance(args.flops, int | float) and not isinstance(args.flops, bool) and args.flops > 0:
+        if isinstance(args.flops, int | float) and not isinstance(args.flops, bool) and 0 < args.flops < _MOST_FLOPS:
             self._work[number] = (float(args.flops), NAN)
             return
         key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.concrete))
