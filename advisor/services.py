@@ -102,19 +102,30 @@ def fingerprint(document: Any) -> str:
 
 
 def _save(study: Study, done: StudyContext) -> None:
-    study.trace.analysis = analysis_document(done.analysis)
-    study.trace.workload = None if done.workload is None else workload_to_json(done.workload)
+    study.trace.analysis = _storable(analysis_document(done.analysis))
+    study.trace.workload = None if done.workload is None else _storable(workload_to_json(done.workload))
     study.trace.save(update_fields=["analysis", "workload"])
     _give(study, done.answer)
     study.save(update_fields=["result", "input_sha256", "engine_version", "model_sha256", "catalog_revision"])
 
 
 def _give(study: Study, answer: answers.Answer) -> None:
-    study.result = answer
+    study.result = _storable(answer)
     study.input_sha256 = fingerprint(study.inputs)
     study.engine_version = answer["engine_version"]
     study.model_sha256 = answer.get("model_sha256", "")
     study.catalog_revision = answer["catalog_revision"]
+
+
+def _storable(document: Any) -> Any:
+    """A plain document without NUL characters, which files may have in names and PostgreSQL's JSON has not."""
+    if isinstance(document, str):
+        return document.replace("\x00", "")
+    if isinstance(document, dict):
+        return {_storable(key): _storable(value) for key, value in document.items()}
+    if isinstance(document, list | tuple):
+        return [_storable(value) for value in document]
+    return document
 
 
 def _key(study_id: uuid.UUID | None, owner: str) -> uuid.UUID:

@@ -92,7 +92,7 @@ class Claim:
             status=RunStatus.FAILED,
             error_code=code,
             error_params=params or {},
-            error_detail=detail[-MAX_DETAIL:],
+            error_detail=detail.replace("\x00", "")[-MAX_DETAIL:],
             is_bug=is_bug,
         )
 

@@ -1,14 +1,18 @@
 """Asking twice, and asking with somebody else's id."""
 
+import json
 import uuid
 from datetime import date
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from advisor import services
 from advisor.engine.cost import Goal
+from advisor.hints import CaptureHints
 from advisor.models import Study
 from profiling.workload import Mode, ModelShape, Workload
+from tests.workers import answer
 
 pytestmark = pytest.mark.django_db
 
@@ -35,3 +39,21 @@ def test_the_same_form_from_another_browser_makes_its_own_study() -> None:
 
     assert first != second
     assert (first.owner, second.owner) == ("session:a", "session:b")
+
+
+def test_nul_characters_in_names_do_not_reach_the_database() -> None:
+    rows = ("Time (%)  Total Time (ns)  Instances  Name   ", "--------  ---------------  ---------  -------")
+    report = "\n".join((*rows, "   100.0              600          1  ge\x00mm")).encode()
+    study = services.create_capture_study(
+        owner="session:a",
+        title="t",
+        files=[SimpleUploadedFile("sums.csv", report)],
+        hints=CaptureHints(),
+        goal=GOAL,
+    )
+    answer(study.run)
+    study.refresh_from_db()
+    assert study.run.error_code == ""
+    for document in (study.result, study.trace.analysis):
+        assert "gemm" in json.dumps(document)
+        assert "\\u0000" not in json.dumps(document)
