@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from babel import Locale, UnknownLocaleError
-from babel.numbers import format_currency, format_decimal, get_currency_precision
+from babel.numbers import format_currency, format_decimal, format_scientific, get_currency_precision
 from django.utils.translation import get_language, gettext, gettext_lazy
 
 Number = int | float | Decimal
@@ -24,6 +24,8 @@ _BYTES = (
     (2**30, 2**20, gettext_lazy("%(value)s MiB")),
     (math.inf, 2**30, gettext_lazy("%(value)s GiB")),
 )
+_ABSURD = 1e15
+"""From here on digits are no longer written out: what a stranger's file claims may have hundreds."""
 _Scale = Sequence[tuple[float, float, str]]
 
 
@@ -31,7 +33,9 @@ def number(value: Number | None, digits: int = 3) -> str:
     """``digits`` significant digits, grouped as the language does; whole numbers keep all of theirs."""
     if not _known(value):
         return unknown()
-    if float(value).is_integer() and abs(value) < 1e15:
+    if abs(value) >= _ABSURD:
+        return format_scientific(float(value), format="0.##E0", locale=_locale())
+    if float(value).is_integer():
         return format_decimal(int(value), format="#,##0", locale=_locale())
     decimals = max(digits - 1 - _magnitude(value), 0)
     pattern = "#,##0." + "0" * min(decimals, 12) if decimals else "#,##0"

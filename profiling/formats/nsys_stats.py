@@ -13,6 +13,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.columns import DeviceColumns
 from profiling.formats.limits import Limits
 from profiling.formats.nsys_gpu_trace import GpuTrace, nanoseconds, operation_kind, unit_of_time
+from profiling.formats.numbers import MOST_CALLS, integer
 from profiling.formats.quantities import Titles, bytes_per, nanoseconds_per, number
 from profiling.formats.source import Head, Source
 from profiling.formats.tables import Table, tables
@@ -146,6 +147,6 @@ def _summed(found: _Found, titles: Titles, table: Table) -> Iterator[SummedKerne
         yield SummedKernel(
             name=text[: found.limits.name_characters],
             kind=operation_kind(text) if "[CUDA" in text[:8] or not kernel else WorkKind.KERNEL,
-            count=int(launches) if launches is not None and launches >= 0 else None,
+            count=None if launches is None else integer(int(launches), high=MOST_CALLS),
             total_ns=time,
         )

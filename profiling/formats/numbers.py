@@ -12,6 +12,8 @@ _DIGITS = 32
 """Longer text is no number of a profiler, and Python refuses to convert some thousand digits."""
 MOST_BYTES = 1 << 50
 """A message, a copy or a memory of more than a pebibyte cannot be true."""
+MOST_CALLS = 1 << 40
+"""Nor can that many calls of one kernel."""
 
 
 def integer(value: Any, low: int = 0, high: int = 2**63 - 1) -> int | None:

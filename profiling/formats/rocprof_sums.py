@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from profiling.evidence import KernelProfile, KernelProfiles, KernelSums, SummedKernel
 from profiling.formats.limits import Limits
-from profiling.formats.numbers import integer
+from profiling.formats.numbers import MOST_CALLS, integer
 from profiling.formats.quantities import number
 from profiling.formats.rocm import copy_kind, is_host_call
 from profiling.kernels import Family, classify
@@ -38,7 +38,7 @@ class SumTable:
                 SummedKernel(
                     name=name[:_NAME],
                     kind=_kernel_kind(name) if kind is None else kind,
-                    count=integer(count),
+                    count=integer(count, high=MOST_CALLS),
                     total_ns=int(nanoseconds),
                 )
             )

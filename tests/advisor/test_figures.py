@@ -19,6 +19,7 @@ from advisor import figures
         (7200.0, "2 h"),
         (1e6, "11.6 days"),
         (0, "0 µs"),
+        (1e302, "1.16E297 days"),
         (None, "unknown"),
         (float("nan"), "unknown"),
     ],

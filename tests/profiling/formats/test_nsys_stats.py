@@ -196,3 +196,9 @@ def test_rows_are_bounded_and_missing_sums_told(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as caught:
         _read(tmp_path, text, Limits(rows=9))
     assert caught.value.code == RefusalCode.TOO_MANY_ROWS
+
+
+@pytest.mark.parametrize("count", ["1e22", "9223372036854775808", "-1", "n/a"])
+def test_a_count_that_cannot_be_true_is_unknown(tmp_path: Path, count: str) -> None:
+    (row,) = _sums(_read(tmp_path, f"{NEW.format(unit='ns')}\n100,500,{count},1,1,1,1,1,gemm\n"))
+    assert (row.count, row.total_ns) == (None, 500)
