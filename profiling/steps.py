@@ -1,5 +1,6 @@
 """Which part of a capture is one step: markers carried over to the device, else kernels that repeat."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,6 +13,9 @@ from profiling.timeline import UNKNOWN, StepSource, StepSpan, Timeline
 
 _OUTLIER = 2.0
 _LINKED_ENOUGH = 0.5
+_NEVER = np.iinfo(np.int64).max
+_PIECE = 1 << 17
+"""Rows worked on at once, so that no column of a long capture is copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +129,8 @@ def _device_windows(timeline: Timeline, steps: list[StepSpan], whole: Window) ->
 
 def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: NDArray[np.bool_]) -> list[Window]:
     """Windows by launch: captures lose launch calls, mostly the first ones, so unlinked work counts by its own time."""
-    launched, start = timeline.launched_ns[linked], timeline.start_ns[linked]
-    order = np.argsort(launched, kind="stable")
-    launched = launched[order]
-    opens_at = np.minimum.accumulate(start[order][::-1])[::-1]
-    place = np.searchsorted(launched, [step.start_ns for step in steps])
-    kept = [(step, int(opens_at[at])) for step, at in zip(steps, place, strict=True) if at < launched.size]
+    opens_at = _first_starts(timeline, linked, np.array([step.start_ns for step in steps], dtype=np.int64))
+    kept = [(step, opened) for step, opened in zip(steps, opens_at.tolist(), strict=True) if opened != _NEVER]
     if not kept:
         return []
     first, last = kept[0][0], kept[-1][0]
@@ -140,8 +140,26 @@ def _launched_windows(timeline: Timeline, steps: list[StepSpan], linked: NDArray
     return [Window(low, high) for low, high in pairwise([*borders, _close(timeline, linked, last, borders)])]
 
 
+def _first_starts(timeline: Timeline, linked: NDArray[np.bool_], begins: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When the first work that is launched at or after each moment starts, ``_NEVER`` where there is none."""
+    first = np.full(begins.size + 1, _NEVER, dtype=np.int64)
+    for piece in _pieces(linked.size):
+        mine = linked[piece]
+        step = np.searchsorted(begins, timeline.launched_ns[piece][mine], side="right")
+        np.minimum.at(first, step, timeline.start_ns[piece][mine])
+    return np.minimum.accumulate(first[:0:-1])[::-1]
+
+
 def _close(timeline: Timeline, linked: NDArray[np.bool_], last: StepSpan, borders: list[int]) -> int:
     """End of the last step: of its work; of several steps none is taken as shorter than the host saw it."""
-    began = np.where(linked, timeline.launched_ns, timeline.start_ns)
-    work_end = int(timeline.end_ns[began < last.end_ns].max(initial=borders[-1]))
+    work_end = borders[-1]
+    for piece in _pieces(linked.size):
+        began = np.where(linked[piece], timeline.launched_ns[piece], timeline.start_ns[piece])
+        ends = timeline.start_ns[piece] + timeline.duration_ns[piece]
+        work_end = int(ends[began < last.end_ns].max(initial=work_end))
     return work_end if len(borders) == 1 else max(work_end, borders[-1] + last.duration_ns)
+
+
+def _pieces(rows: int) -> Iterator[slice]:
+    for low in range(0, rows, _PIECE):
+        yield slice(low, low + _PIECE)
