@@ -98,7 +98,7 @@ def join_files(
     )
     graphs = [found for file in files for found in file.evidence if isinstance(found, ExecutionGraph)]
     ranks = tuple(_sized(rank, graphs) for rank in ranks)
-    waiting = align([(rank.rank, rank.calls) for rank in ranks])
+    waiting = _waiting(ranks)
     told = _distinct(
         [
             *notes,
@@ -112,12 +112,22 @@ def join_files(
         outcome=outcome_of(told),
         notes=tuple(told),
         ranks=ranks,
-        waiting_ns=tuple(None if waiting is None else waiting.of_rank(place) for place in range(len(ranks))),
+        waiting_ns=tuple(
+            None if waiting is None else waiting.of_rank(rank.calls, place) for place, rank in enumerate(ranks)
+        ),
         collectives=collective_rows([rank.calls for rank in ranks], waiting),
         features=_features(ranks, waiting) if ranks else None,
         workload=_workload(ranks, waiting, batch_per_step) if ranks else None,
         evidence=tuple((file.name, found) for file in files for found in file.evidence),
     )
+
+
+def _waiting(ranks: Sequence[RankReading]) -> Waiting | None:
+    """Ranks without numbers are told apart only where they are processes of one capture."""
+    if any(rank.rank is None for rank in ranks) and len({rank.source for rank in ranks}) > 1:
+        return None
+    world = max((rank.world_size or 0 for rank in ranks), default=0)
+    return align([(rank.rank, rank.calls) for rank in ranks], world_size=world or None)
 
 
 def _sized(rank: RankReading, graphs: Sequence[ExecutionGraph]) -> RankReading:
@@ -150,7 +160,10 @@ def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features
     if waiting is not None:
         windows = [rank.steps.region for rank in ranks]
         waited = sum(
-            waiting.within(rank.calls, place, window.low_ns, window.high_ns)
+            min(
+                waiting.exposed(rank.calls, place, window.low_ns, window.high_ns),
+                sum(device.region.parts.exposed_comm_ns for device in rank.devices),
+            )
             for place, (rank, window) in enumerate(zip(ranks, windows, strict=True))
         )
     shares = [device.region for rank in ranks for device in rank.devices]
@@ -183,7 +196,7 @@ def median_rank(ranks: Sequence[RankReading]) -> int:
 
 def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None) -> MeasuredStep:
     rank, window = ranks[place], ranks[place].steps.typical
-    waited = None if waiting is None else waiting.within(rank.calls, place, window.low_ns, window.high_ns) / 1e9
+    waited = None if waiting is None else waiting.exposed(rank.calls, place, window.low_ns, window.high_ns) / 1e9
     return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=waited)
 
 

@@ -31,7 +31,8 @@ class Features:
     idle_share              no device work at all
     host_gap_share          part of idle in which the next work had not yet been launched when the device ran dry;
                             None without launches or with clocks that disagree. A prediction has its host part here
-    waiting_share           part of the window in which collectives waited for a later rank; None with one rank. For
+    waiting_share           part of the window in which collectives waited for a later rank and nothing computed; None
+                            where that is unknown (one rank, a group that is not all there). For
                             the limit that faster links could reach, take it from exposed_communication_share
     overlap_ratio           hidden over all communication; None without communication
     short_kernel_share      number of computing kernels under 10 us over their number

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import DeviceWork, Window, device_work
-from profiling.intervals import Intervals, join, union
+from profiling.intervals import Intervals, covered_parts, join, union
 from profiling.timeline import UNKNOWN, HostSide, Timeline
 
 _LINKED_ENOUGH = 0.5
@@ -94,8 +94,8 @@ def _causes(idle: Intervals, launched: NDArray[np.int64], host: HostSide) -> tup
     """Length of the gaps that the host caused, and the parts of it under input loading and synchronisation."""
     late = (launched != UNKNOWN) & (launched >= idle.start)
     start, end = idle.start[late], idle.end[late]
-    loading = _within(host.input, start, end)
-    waiting = _within(join(host.input, host.waits), start, end) - loading
+    loading = covered_parts(host.input, start, end)
+    waiting = covered_parts(join(host.input, host.waits), start, end) - loading
     synchronised = np.where(_drained(host.waits, start, launched[late]), end - start - loading, waiting)
     return int((end - start).sum()), int(loading.sum()), int(synchronised.sum())
 
@@ -105,15 +105,3 @@ def _drained(waits: Intervals, dry: NDArray[np.int64], launched: NDArray[np.int6
     last = np.searchsorted(waits.start, dry, side="right")
     returned = np.concatenate(([np.iinfo(np.int64).min], waits.end))[last]
     return (returned >= dry) & (returned <= launched)
-
-
-def _within(covered: Intervals, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Length of the covered part of each interval."""
-    return _length_before(covered, end) - _length_before(covered, start)
-
-
-def _length_before(covered: Intervals, time: NDArray[np.int64]) -> NDArray[np.int64]:
-    total = np.concatenate(([0], np.cumsum(covered.end - covered.start)))
-    last = np.searchsorted(covered.start, time, side="right")
-    beyond = np.maximum(np.concatenate(([0], covered.end))[last] - time, 0)
-    return total[last] - np.where(last > 0, beyond, 0)

@@ -104,6 +104,12 @@ def _covered_before(start: Times, end: Times, before: Times, time: Times) -> Tim
     return before[place] - np.where(place > 0, beyond, 0)
 
 
+def covered_parts(cover: Intervals, start: Times, end: Times) -> Times:
+    """Length of the covered part of each of these intervals, in any order; shape ``(n,)``."""
+    before = np.concatenate(([0], np.cumsum(cover.end - cover.start)))
+    return _covered_before(cover.start, cover.end, before, end) - _covered_before(cover.start, cover.end, before, start)
+
+
 def touching(cover: Intervals, whole: Intervals) -> Intervals:
     """Those intervals of ``cover`` that share time with ``whole``."""
     first = np.searchsorted(whole.end, cover.start, side="right")

@@ -89,7 +89,7 @@ class MeasuredStep:
 
     ``step_s`` = sum of ``kernels[].busy_s`` (copies included) + exposed communication + ``idle_s``.
     ``device_name`` is what the capture prints; ``accelerator_key`` the catalog's key, None until matched.
-    ``waiting_s``: part of the communication that was waiting for a slower rank; None with a single rank.
+    ``waiting_s``: part of the exposed communication that was waiting for a slower rank; None where ranks are missing.
     """
 
     device_name: str | None

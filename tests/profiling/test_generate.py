@@ -124,7 +124,7 @@ def test_a_late_rank_is_named_and_the_wait_of_the_others_measured(tmp_path: Path
     assert note.params == {"ranks": "2", "percent": round(100 * 3 * 50 / 190, 1), "late_ms": 0.05}
     measured = analysis.workload.measured
     assert measured is not None
-    assert measured.waiting_s == pytest.approx(50e-6)
+    assert measured.waiting_s == pytest.approx(10e-6)
 
 
 def test_without_markers_the_whole_capture_is_one_step(tmp_path: Path) -> None:

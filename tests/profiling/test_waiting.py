@@ -1,14 +1,17 @@
 """Collectives of several ranks: matched by process group, waiting told from transfer, stragglers named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from profiling.collectives import bus_bytes_per_s, collective_rows
-from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN
-from profiling.waiting import Calls, Waiting, align
+from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Collectives, Timeline
+from profiling.waiting import PARTS, Calls, Waiting, align, calls_of
 from profiling.workload import CollectiveKind
+from tests.profiling.timelines import Row, timeline
 
 REDUCE = COLLECTIVE_KINDS.index(CollectiveKind.ALL_REDUCE)
 GATHER = COLLECTIVE_KINDS.index(CollectiveKind.ALL_GATHER)
@@ -22,6 +25,7 @@ def calls(
     sequence: list[int] | None = None,
     size: int = UNKNOWN,
     message: int = UNKNOWN,
+    exposed: list[int] | None = None,
 ) -> Calls:
     """One call after the other, each of the given duration; ``groups``: the name of the process group of each."""
     duration = np.array(durations, dtype=np.int64)
@@ -29,6 +33,7 @@ def calls(
     return Calls(
         start_ns=np.cumsum(np.concatenate(([0], duration[:-1] + 10))).astype(np.int64),
         duration_ns=duration,
+        shown_ns=_evenly(duration if exposed is None else np.array(exposed, dtype=np.int64)),
         kind=np.array(kinds or [REDUCE] * len(durations), dtype=np.int8),
         message_bytes=np.full(len(durations), message, dtype=np.int64),
         group_size=np.full(len(durations), size, dtype=np.int32),
@@ -37,6 +42,11 @@ def calls(
         communicators=names,
         order=np.arange(len(durations)),
     )
+
+
+def _evenly(exposed: np.ndarray) -> np.ndarray:
+    """What shows of each call, spread evenly over its length."""
+    return exposed[:, None] * np.arange(PARTS + 1) // PARTS
 
 
 def aligned(*ranks: Calls) -> Waiting | None:
@@ -90,6 +100,71 @@ def test_too_little_matched_is_unknown() -> None:
 
 def test_a_name_that_more_ranks_use_than_its_group_has_means_several_groups() -> None:
     assert aligned(*(calls([10, 20], groups=["tp", "tp"], size=2) for _ in range(4))) is None
+
+
+@pytest.mark.parametrize("groups", [None, ["w", "w"]])
+def test_a_group_that_lacks_a_rank_tells_nothing(groups: list[str] | None) -> None:
+    """The missing rank may be the late one: then what the others wait for it would count as transfer."""
+    ranks = [calls([100, 100], groups=groups, size=4), calls([101, 100], groups=groups, size=4)]
+    assert aligned(*ranks) is None
+    unsized = list(enumerate([calls([100, 100], groups=groups), calls([10, 10], groups=groups)]))
+    assert align(unsized, world_size=4) is None
+    assert align(unsized, world_size=2) is not None
+
+
+def test_unnamed_groups_smaller_than_the_job_are_not_taken_for_one() -> None:
+    assert aligned(*(calls([10, 20], size=2) for _ in range(4))) is None
+
+
+def test_processes_of_one_capture_need_no_numbers_where_their_calls_overlap() -> None:
+    found = align([(None, calls([100, 40])), (None, calls([70, 40]))])
+    assert found is not None
+    assert [waited.tolist() for waited in found.per_call_ns] == [[30, 0], [0, 0]]
+    later = calls([100, 40])
+    shifted = replace(later, start_ns=later.start_ns + 1000)
+    assert align([(None, calls([70, 40])), (None, shifted)]) is None
+    assert align([(0, calls([70, 40])), (None, later)]) is None
+
+
+def test_no_stage_of_a_pipeline_is_called_late() -> None:
+    send = COLLECTIVE_KINDS.index(CollectiveKind.SEND_RECV)
+    found = aligned(calls([100, 100], kinds=[send, send]), calls([10, 10], kinds=[send, send]))
+    assert found is not None
+    assert found.share > 0.8
+    assert found.late_ranks == ()
+
+
+def test_waiting_in_several_calls_at_once_counts_once() -> None:
+    """Three calls side by side, each waiting for 90 of 100 ns."""
+    first, second = calls([100, 100, 100]), calls([10, 10, 10])
+    first = replace(first, start_ns=np.zeros(3, dtype=np.int64))
+    found = aligned(first, second)
+    assert found is not None
+    assert (found.of_rank(first, 0), found.of_rank(second, 1)) == (90, 0)
+
+
+def test_only_waiting_that_no_computing_covers_is_exposed() -> None:
+    """A call of 80 us whose first 40 us hide under computing, the other rank comes 60 us later: 20 us show."""
+    gemm, reduce = "sm90_xmma_gemm_bf16", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+    early = [Row(gemm, 0, 40_000), Row(reduce, 0, 80_000)]
+    late = [Row(gemm, 0, 60_000), Row(reduce, 60_000, 20_000)]
+    ranks = [calls_of(_reducing(rows)) for rows in (early, late)]
+    found = aligned(*ranks)
+    assert found is not None
+    assert [found.exposed(one, place, 0, 10**9) for place, one in enumerate(ranks)] == [20_000, 0]
+    assert ranks[0].shown_ns[:, -1].tolist() == [40_000]
+
+
+def _reducing(rows: list[Row]) -> Timeline:
+    row = np.array([at for at, one in enumerate(rows) if one.name.startswith("nccl")])
+    unknown = np.full(row.shape, UNKNOWN)
+    known = Collectives(
+        row=row,
+        kind=np.full(row.shape, REDUCE, dtype=np.int8),
+        message_bytes=unknown,
+        group_size=unknown.astype(np.int32),
+    )
+    return timeline(rows, collectives=known)
 
 
 def test_other_kinds_or_numbers_of_calls_are_not_matched() -> None:
