@@ -11,6 +11,8 @@ LABELS = (COMPUTE, MEMORY, COMMUNICATION)
 
 LEAST_KERNELS = 10
 CLEAR_LEAD = 0.1
+MANY_UNCLASSIFIED = 0.2
+"""Share of the kernel time in kernels of unknown purpose above which the user is told."""
 _WORTH_SAYING = 0.05
 _IDLE = 0.1
 _SHORT_KERNEL_S = 5e-5
@@ -62,8 +64,7 @@ def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
         params = {"count": features.kernels, "least": LEAST_KERNELS}
         statement = Note(BottleneckCode.TOO_FEW_KERNELS, params)
     elif host_bound:
-        code = max(lost, key=lost.__getitem__)
-        statement = percent_note(code, lost[code])
+        statement = _lost_statement(lost, most)
     else:
         statement = label_statement(label, probabilities)
     return Bottleneck(
@@ -75,10 +76,19 @@ def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
     )
 
 
+def _lost_statement(lost: Mapping[BottleneckCode, float], most: float) -> Note:
+    """The largest loss where it alone is longer than any resource works, else all of them together."""
+    code = max(lost, key=lost.__getitem__)
+    if lost[code] > most:
+        return percent_note(code, lost[code])
+    return percent_note(BottleneckCode.LOST_LEADS, min(sum(lost.values()), 1.0))
+
+
 def _lost(features: Features) -> dict[BottleneckCode, float]:
     """Shares of the time that no faster GPU or link would shorten, by cause."""
+    late = (features.host_gap_share or 0.0) > features.idle_share / 2
     return {
-        BottleneckCode.HOST_LEADS: features.idle_share,
+        BottleneckCode.HOST_LEADS if late else BottleneckCode.IDLE_LEADS: features.idle_share,
         BottleneckCode.COPIES_LEAD: features.copy_share,
         BottleneckCode.WAITING_LEADS: features.waiting_share or 0.0,
     }
@@ -132,7 +142,7 @@ def _evidence(features: Features) -> list[Note]:
 def _warnings(features: Features, label: str | None) -> list[Note]:
     found = [*_idle_warnings(features), *_communication_warnings(features)]
     unclassified = features.unclassified_share or 0.0
-    if unclassified > 4 * _WORTH_SAYING:
+    if unclassified > MANY_UNCLASSIFIED:
         found.append(percent_note(BottleneckCode.MANY_UNCLASSIFIED, unclassified))
     matmul_leads = features.matmul_share > max(features.memory_kernel_share, transfer_share(features))
     short = features.mean_kernel_s is not None and features.mean_kernel_s < _SHORT_KERNEL_S
@@ -157,7 +167,7 @@ def _communication_warnings(features: Features) -> list[Note]:
     if exposed <= _WORTH_SAYING:
         return []
     if waiting is None:
-        return [percent_note(BottleneckCode.ONE_RANK_ONLY, exposed)]
+        return [percent_note(BottleneckCode.COMMUNICATION_UNVERIFIED, exposed)]
     if waiting > exposed / 2:
         return [percent_note(BottleneckCode.MOSTLY_WAITING, min(waiting / exposed, 1.0))]
     return []

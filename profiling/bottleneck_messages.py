@@ -11,6 +11,10 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
     BottleneckCode.HOST_LEADS: _(
         "Host-bound first of all: the GPU is idle for %(percent)s%% of the time, more than any resource takes."
     ),
+    BottleneckCode.IDLE_LEADS: _("The GPU is idle for %(percent)s%% of the time, more than any resource takes."),
+    BottleneckCode.LOST_LEADS: _(
+        "Idle time, copies and waiting for other ranks together take %(percent)s%% of the time, more than any resource."
+    ),
     BottleneckCode.COPIES_LEAD: _(
         "The GPU spends %(percent)s%% of the time on copies that nothing covers, more than on any other resource."
     ),
@@ -57,9 +61,8 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
     BottleneckCode.MOSTLY_WAITING: _(
         "%(percent)s%% of the communication that shows is waiting for a later rank, which faster links do not shorten."
     ),
-    BottleneckCode.ONE_RANK_ONLY: _(
-        "One rank cannot tell waiting from transfer, so the %(percent)s%% of communication that show are unverified: "
-        "capture all ranks."
+    BottleneckCode.COMMUNICATION_UNVERIFIED: _(
+        "How much of the communication is waiting is unknown, so the %(percent)s%% of it that shows is unverified."
     ),
     BottleneckCode.SHORT_MATMULS: _(
         "The matrix kernels seem to be short: small products read weights rather than compute, and the capture has "

@@ -7,6 +7,7 @@ step most); the model learned it from the engine's steps, see ``model/MODEL_CARD
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -38,6 +39,9 @@ WAITING_GUESSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 With one part in five all waiting, a single rank never makes communication surer than 80 %.
 """
 
+UNKNOWN_IS_ARITHMETIC = (False, False, False, True, True)
+"""Kernels of unknown purpose stream memory more often than not, but nobody knows: no label is sure where they lead."""
+
 _LITTLE = 0.01
 _TYPICAL_KERNEL_S, _SHORTEST_S, _LONGEST_S = 2e-5, 2e-6, 1e-2
 
@@ -58,8 +62,23 @@ def classify(features: Features) -> Bottleneck:
     """What bounds the job. Raises :class:`ModelRefused` where the stored model does not belong to this code."""
     if features.kernels < LEAST_KERNELS:
         return judge(features, {})
-    found = probabilities(loaded_model(), kernel_guesses(), [features])[0]
+    found = probabilities(loaded_model(), kernel_guesses(), _unknown_kernels(features)).mean(axis=0)
     return judge(features, {name: float(value) for name, value in zip(LABELS, found, strict=True)})
+
+
+def _unknown_kernels(features: Features) -> list[Features]:
+    """What the kernels without a known purpose may be, equally likely: as the model takes them, or arithmetic."""
+    computing = features.matmul_share + features.attention_share + features.memory_kernel_share
+    unknown = (features.unclassified_share or 0.0) * (computing + features.other_kernel_share)
+    moved = min(unknown, features.other_kernel_share)
+    if not moved:
+        return [features]
+    arithmetic = replace(
+        features,
+        matmul_share=features.matmul_share + moved,
+        other_kernel_share=features.other_kernel_share - moved,
+    )
+    return [arithmetic if guess else features for guess in UNKNOWN_IS_ARITHMETIC]
 
 
 def probabilities(model: Model, guesses: KernelGuesses, features: Sequence[Features]) -> Rows:

@@ -11,6 +11,8 @@ from profiling.bottleneck import (
     COMMUNICATION,
     COMPUTE,
     LABELS,
+    LEAST_KERNELS,
+    MANY_UNCLASSIFIED,
     MEMORY,
     Bottleneck,
     clear_label,
@@ -101,11 +103,15 @@ def _from_profiles(evidence: Sequence[KernelProfiles]) -> Bottleneck | None:
 def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
     """Shares of the summed time of kernels and peer copies; other copies may run beside kernels and are left out."""
     times = {COMPUTE: 0.0, MEMORY: 0.0, COMMUNICATION: 0.0, _OTHER: 0.0}
+    unknown_ns, computing = 0, 0
     for row in (row for one in evidence for row in one.rows):
         if row.kind == WorkKind.PEER_COPY:
             times[COMMUNICATION] += row.total_ns
         elif row.kind == WorkKind.KERNEL:
-            times[_RESOURCES.get(classify(row.name)[0], _OTHER)] += row.total_ns
+            family = classify(row.name)[0]
+            times[_RESOURCES.get(family, _OTHER)] += row.total_ns
+            unknown_ns += row.total_ns if family is Family.UNKNOWN else 0
+            computing += 0 if family in COMMUNICATING else LEAST_KERNELS if row.count is None else row.count
     shares = _shares(times)
     if shares is None:
         return None
@@ -120,7 +126,11 @@ def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
         MEMORY: shares[MEMORY] + _OTHER_IS_MEMORY * shares[_OTHER],
         COMMUNICATION: _COMMUNICATION_SHOWS * shares[COMMUNICATION],
     }
-    return _without_host(weights, _SURE_OF_SUMS, said)
+    if computing < LEAST_KERNELS:
+        return _too_few(computing, said)
+    unknown = unknown_ns / sum(times.values())
+    doubts = (percent_note(BottleneckCode.MANY_UNCLASSIFIED, unknown),) if unknown > MANY_UNCLASSIFIED else ()
+    return _without_host(weights, _SURE_OF_SUMS, said, doubts)
 
 
 def _from_loads(loads: Sequence[DeviceLoad]) -> Bottleneck | None:
@@ -135,11 +145,11 @@ def _from_loads(loads: Sequence[DeviceLoad]) -> Bottleneck | None:
     enough = samples >= LEAST_SAMPLES
     probabilities = _mixed(weights, sure if busy is None else sure * min(busy / IDLE_LEADS, 1.0)) if enough else {}
     label = clear_label(probabilities)
-    host_bound = enough and busy is not None and busy < IDLE_LEADS
+    host_bound = busy < IDLE_LEADS if enough and busy is not None else None
     if not enough:
         statement = Note(BottleneckCode.TOO_FEW_SAMPLES, {"count": samples, "least": LEAST_SAMPLES})
-    elif host_bound:
-        statement = percent_note(BottleneckCode.HOST_LEADS, 1 - busy)
+    elif host_bound and busy is not None:
+        statement = percent_note(BottleneckCode.IDLE_LEADS, 1 - busy)
     elif busy is not None and not sure:
         statement = percent_note(BottleneckCode.ONLY_UTILISATION, busy)
     else:
@@ -225,18 +235,35 @@ def _shares(times: Mapping[str, float]) -> dict[str, float] | None:
     return {name: time / total for name, time in times.items()} if total > 0 else None
 
 
-def _without_host(weights: Mapping[str, float], sure: float, said: Mapping[BottleneckCode, float]) -> Bottleneck:
+def _without_host(
+    weights: Mapping[str, float], sure: float, said: Mapping[BottleneckCode, float], doubts: Sequence[Note] = ()
+) -> Bottleneck:
     """A judgement from evidence that sees no idle time."""
     probabilities = _mixed(weights, sure)
     label = clear_label(probabilities)
-    told = sorted((code for code in said if said[code] >= _WORTH_SAYING), key=lambda code: -said[code])
     return Bottleneck(
         label=label,
         probabilities=probabilities,
-        host_bound=False,
-        evidence=(label_statement(label, probabilities), *(percent_note(code, said[code]) for code in told)),
+        host_bound=None,
+        evidence=(label_statement(label, probabilities), *_told(said)),
+        warnings=(*doubts, Note(BottleneckCode.HOST_NOT_TOLD)),
+    )
+
+
+def _too_few(kernels: int, said: Mapping[BottleneckCode, float]) -> Bottleneck:
+    statement = Note(BottleneckCode.TOO_FEW_KERNELS, {"count": kernels, "least": LEAST_KERNELS})
+    return Bottleneck(
+        label=None,
+        probabilities={},
+        host_bound=None,
+        evidence=(statement, *_told(said)),
         warnings=(Note(BottleneckCode.HOST_NOT_TOLD),),
     )
+
+
+def _told(said: Mapping[BottleneckCode, float]) -> list[Note]:
+    codes = sorted((code for code in said if said[code] >= _WORTH_SAYING), key=lambda code: -said[code])
+    return [percent_note(code, said[code]) for code in codes]
 
 
 def _mixed(weights: Mapping[str, float], sure: float) -> dict[str, float]:

@@ -70,7 +70,7 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "gpu_vendor": rank.vendor,
         "gpus_visible": rank.gpus_visible,
         "devices_used": len(rank.devices),
-        **_lengths(part, hidden=rank.incomplete and not part.kernels, idle_known=rank.idle_known),
+        **_lengths(part, hidden=rank.copies_alone, idle_known=rank.idle_known),
         "kernels": part.kernels,
         "kernel_time_sum_us": device.kernel_sum_ns / 1000,
         "comm_wait_us": device.waiting_kernels_ns / 1000,

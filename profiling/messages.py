@@ -60,7 +60,8 @@ NOTES: Mapping[NoteCode, Promise] = {
         "One rank cannot tell waiting from transfer: upload all ranks to verify what communication costs."
     ),
     NoteCode.COLLECTIVES_NOT_ALIGNED: _(
-        "The ranks ran different collectives, so waiting could not be told from transfer."
+        "The collectives of the ranks could not be matched (ranks are missing, their groups are unknown, or they ran "
+        "different ones), so waiting could not be told from transfer."
     ),
     NoteCode.WAITING_FOR_STRAGGLERS: _(
         "%(percent)s%% of the communication time is waiting: rank(s) %(ranks)s come %(late_ms)s ms late each time."

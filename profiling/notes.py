@@ -94,6 +94,8 @@ class BottleneckCode(StrEnum):
     """What bounds a job, what says so, and what should make one careful."""
 
     HOST_LEADS = "host_leads"
+    IDLE_LEADS = "idle_leads"
+    LOST_LEADS = "lost_leads"
     COPIES_LEAD = "copies_lead"
     WAITING_LEADS = "waiting_leads"
     COMPUTE_LEADS = "compute_leads"
@@ -114,7 +116,7 @@ class BottleneckCode(StrEnum):
     HOST_BOUND_UNVERIFIED = "host_bound_unverified"
     IDLE_THOUGH_LAUNCHED = "idle_though_launched"
     MOSTLY_WAITING = "mostly_waiting"
-    ONE_RANK_ONLY = "one_rank_only"
+    COMMUNICATION_UNVERIFIED = "exposed_unverified"
     SHORT_MATMULS = "short_matmuls"
     MANY_UNCLASSIFIED = "many_unclassified"
     ONLY_UTILISATION = "only_utilisation"

@@ -78,6 +78,11 @@ class RankReading:
     unsized_nccl: int
     unsized_other: int
 
+    @property
+    def copies_alone(self) -> bool:
+        """Kernels were not recorded: nothing but the copies is known."""
+        return self.incomplete and not any(device.whole.kernels for device in self.devices)
+
 
 def read_rank(line: Timeline, alive: Callable[[], None]) -> RankReading:
     """Everything that is kept of a timeline; ``alive()`` is called before each of its devices."""
@@ -157,8 +162,8 @@ def _launching(line: Timeline, work: DeviceWork) -> tuple[int | None, int | None
     linked = int(known.sum())
     if not linked:
         return (None if line.host.launches is None else 0), None
-    delay = int(np.median((work.start - launched)[known])) if line.clocks_agree else None
-    return linked, delay
+    delay = int(np.median((work.start - launched)[known]))
+    return linked, delay if line.clocks_agree and delay >= 0 else None
 
 
 def _unsized(line: Timeline) -> tuple[int, int]:

@@ -98,7 +98,7 @@ class Timeline:
     ``flops`` and ``moved_bytes``: work of each row where the capture has the shapes of its operator, else NaN; None
     where it has no shapes at all. ``occupancy_known``: kernels with a usable occupancy. ``incomplete``: the profiler
     lost events, so that all figures are lower bounds. ``idle_known`` is false where device work is missing from the
-    capture, so that a gap in it need not be idle time.
+    capture, lost or never recorded, so that a gap in it need not be idle time.
     """
 
     rank: int | None

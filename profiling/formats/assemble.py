@@ -172,7 +172,7 @@ def timeline_of(
         vendor=around.vendor,
         occupancy_known=around.occupancy_known,
         incomplete=around.incomplete,
-        idle_known=around.idle_known,
+        idle_known=around.idle_known and not around.incomplete,
         flops=None if around.flops is None else around.flops[rows],
         moved_bytes=None if around.moved_bytes is None else around.moved_bytes[rows],
     )

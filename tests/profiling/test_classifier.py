@@ -98,22 +98,42 @@ def test_one_rank_is_never_sure_of_communication():
     found = classify(features(exposed_communication_share=0.65, overlap_ratio=0.0, gpus=8))
     assert found.label == "communication"
     assert found.probabilities["communication"] < 0.85
-    assert BottleneckCode.ONE_RANK_ONLY in codes(found.warnings)
+    assert BottleneckCode.COMMUNICATION_UNVERIFIED in codes(found.warnings)
 
 
 @pytest.mark.parametrize(
-    ("gap", "code"),
+    ("gap", "statement", "code"),
     [
-        (0.6, BottleneckCode.HOST_BOUND),
-        (None, BottleneckCode.HOST_BOUND_UNVERIFIED),
-        (0.05, BottleneckCode.IDLE_THOUGH_LAUNCHED),
+        (0.6, BottleneckCode.HOST_LEADS, BottleneckCode.HOST_BOUND),
+        (None, BottleneckCode.IDLE_LEADS, BottleneckCode.HOST_BOUND_UNVERIFIED),
+        (0.05, BottleneckCode.IDLE_LEADS, BottleneckCode.IDLE_THOUGH_LAUNCHED),
     ],
 )
-def test_an_idle_gpu_comes_first_and_says_why(gap: float | None, code: BottleneckCode):
+def test_an_idle_gpu_comes_first_and_says_why(gap: float | None, statement: BottleneckCode, code: BottleneckCode):
     found = classify(features(idle_share=0.7, host_gap_share=gap))
     assert found.host_bound
-    assert found.statement.code == BottleneckCode.HOST_LEADS
+    assert found.statement.code == statement
     assert code in codes(found.warnings)
+
+
+def test_several_losses_lead_together_where_none_is_longer_than_the_matrix_kernels():
+    found = classify(
+        features(
+            matmul_share=0.37, attention_share=0.0, memory_kernel_share=0.0, other_kernel_share=0.0, copy_share=0.0,
+            exposed_communication_share=0.32, waiting_share=0.14, idle_share=0.31, host_gap_share=0.3,
+        )
+    )  # fmt: skip
+    assert found.host_bound
+    assert found.statement.code == BottleneckCode.LOST_LEADS
+    assert found.statement.params == {"percent": 45.0}
+
+
+def test_no_label_is_sure_where_kernels_of_unknown_purpose_lead():
+    kernels = {"matmul_share": 0.0, "attention_share": 0.0, "memory_kernel_share": 0.1, "other_kernel_share": 0.8}
+    none = {"exposed_communication_share": 0.0, "hidden_communication_share": 0.0, "copy_share": 0.0, "idle_share": 0.1}
+    known, unknown = (classify(features(**kernels, **none, unclassified_share=share)) for share in (0.0, 0.85))
+    assert max(known.probabilities.values()) > 0.9
+    assert max(unknown.probabilities.values()) < 0.7
 
 
 def test_idle_time_changes_no_probability():

@@ -40,8 +40,10 @@ def _load(entity: str = "GPU0", samples: int = LEAST_SAMPLES, **figures: float) 
     return DeviceLoad(entity=entity, samples=samples, **figures)  # ty: ignore[invalid-argument-type]
 
 
-def _sums(**times: int) -> Bottleneck:
-    rows = tuple(SummedKernel(name=name, kind=WorkKind.KERNEL, count=1, total_ns=time) for name, time in times.items())
+def _sums(launches: int = 50, /, **times: int) -> Bottleneck:
+    rows = tuple(
+        SummedKernel(name=name, kind=WorkKind.KERNEL, count=launches, total_ns=time) for name, time in times.items()
+    )
     found = coarse_bottleneck([KernelSums(device_name=None, rows=rows)])
     assert found is not None
     return found
@@ -93,7 +95,7 @@ def test_slices_count_only_where_there_is_no_card() -> None:
 
 def test_a_glance_is_no_judgement() -> None:
     found = _loads(_load(samples=LEAST_SAMPLES - 1, utilisation=0.0))
-    assert (found.label, found.host_bound, found.probabilities) == (None, False, {})
+    assert (found.label, found.host_bound, found.probabilities) == (None, None, {})
     assert found.statement.code == BottleneckCode.TOO_FEW_SAMPLES
 
 
@@ -110,8 +112,18 @@ def test_sums_by_family_of_kernel() -> None:
 
 def test_sums_do_not_tell_of_the_host() -> None:
     found = _sums(ampere_bf16_s16816gemm_bf16_128x64=80)
-    assert not found.host_bound
+    assert found.host_bound is None
     assert [note.code for note in found.warnings] == [BottleneckCode.HOST_NOT_TOLD]
+
+
+def test_a_few_launches_are_no_judgement() -> None:
+    found = _sums(3, vector_add=100)
+    assert (found.label, found.probabilities) == (None, {})
+    assert found.statement.code == BottleneckCode.TOO_FEW_KERNELS
+
+
+def test_sums_of_kernels_of_unknown_purpose_are_said() -> None:
+    assert BottleneckCode.MANY_UNCLASSIFIED in [note.code for note in _sums(set_tendency_cache=100).warnings]
 
 
 def test_profiles_are_weighted_by_time() -> None:
