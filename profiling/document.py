@@ -88,7 +88,7 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "unclassified_share": _share(device.region.unclassified_ns, device.region.kernel_ns),
         "idle_by_cause": _idle(device.idle),
         "rates": [_rate(one) for one in device.rates],
-        **_steps(rank),
+        **_steps(rank, part.device_index),
     }
 
 
@@ -118,8 +118,11 @@ def _rate(one: ClassRate) -> dict[str, Any]:
     }
 
 
-def _steps(rank: RankReading) -> dict[str, Any]:
-    """``steps`` counts marked ones; without markers the step is one of those that repeat, or unknown."""
+def _steps(rank: RankReading, device: int) -> dict[str, Any]:
+    """``steps`` counts marked ones; without markers the step is one of those that repeat, or unknown.
+
+    Work per step is that of the device that is busiest in it, and unknown for the others.
+    """
     steps = rank.steps
     known = steps.source is not None
     spread = steps.spread
@@ -129,7 +132,9 @@ def _steps(rank: RankReading) -> dict[str, Any]:
         "steps_from": None if steps.source is None else str(steps.source),
         "steady_steps": steps.steady,
         "step_time_us": _us(rank.step_parts.window_ns if known else None),
-        "gpu_busy_us_per_step": _us(rank.step_parts.gpu_busy_ns if known else None),
+        "gpu_busy_us_per_step": _us(
+            rank.step_parts.gpu_busy_ns if known and rank.step_parts.device_index == device else None
+        ),
         "step_p10_us": _us(None if spread is None else spread.p10_ns),
         "step_p90_us": _us(None if spread is None else spread.p90_ns),
         "step_variation": None if spread is None else spread.variation,

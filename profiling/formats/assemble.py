@@ -92,7 +92,7 @@ def in_order(start: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.in
 def clip_runaways(columns: DeviceColumns) -> int:
     """End absurdly long kernels where the next one on their stream starts; work of one stream runs in order.
 
-    Absurd: longer than ``_RUNAWAY`` times the median of its stream and covering at least two successors whole.
+    Absurd: longer than ``_RUNAWAY`` times the median of its stream and covering its successor whole.
     Changes the durations; returns the number of rows changed.
     """
     start, duration = columns.column("start"), columns.column("duration")
@@ -104,7 +104,7 @@ def clip_runaways(columns: DeviceColumns) -> int:
         return 0
     queue = np.concatenate(([0], np.cumsum((np.diff(device[order]) != 0) | (np.diff(stream[order]) != 0))))
     end = (start + duration)[order]
-    suspects = np.flatnonzero((queue[2:] == queue[:-2]) & (end[:-2] > end[1:-1]) & (end[:-2] > end[2:]))
+    suspects = np.flatnonzero((queue[1:] == queue[:-1]) & (end[:-1] > end[1:]))
     absurd = suspects[duration[order[suspects]] > _believed_ns(duration[order], queue, queue[suspects])]
     duration[order[absurd]] = start[order[absurd + 1]] - start[order[absurd]]
     return int(absurd.size)

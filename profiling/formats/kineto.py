@@ -34,7 +34,9 @@ _CAPTURE = re.compile(r"(begin|end)capture", re.IGNORECASE)
 _WAIT = re.compile(r"synchronize|queuefinish|eventswait", re.IGNORECASE)
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})$")
 _INPUT = re.compile(r"dataloader|data_?load|iteratorgetnext|tf\.?data|(?:next|get|load|fetch)[ _]batch")
-_RANK_LABEL = re.compile(r"\brank[ _:-]?([0-9]{1,6})(?![0-9])", re.IGNORECASE)
+_RANK_LABEL = re.compile(
+    r"(?<![a-z])(?<!local[_ ])rank[ _:=#-]{0,2}([0-9]{1,6})(?![0-9])|^\[?TP[ _-]?([0-9]{1,6})\]?$", re.IGNORECASE
+)
 _OTHER_TOOL = re.compile(r"/device:(GPU|TPU)|/host:CPU")
 _RECORDED_CALL = "record_param_comms"
 _DULL_NAMES = 1 << 14
@@ -149,8 +151,8 @@ class KinetoCollector:
             return
         self.other_tool = self.other_tool or bool(_OTHER_TOOL.search(text))
         match = _RANK_LABEL.search(text)
-        if match and isinstance(pid, int):
-            self.rank_labels[pid] = int(match[1])
+        if match and isinstance(pid, int | str):
+            self.rank_labels[pid] = int(match[1] or match[2])
 
     # --- the device ----------------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ DTYPE_BYTES: Mapping[str, int] = MappingProxyType(
     {
         "float": 4, "int": 4, "long": 8, "double": 8, "half": 2, "bfloat16": 2, "short": 2, "byte": 1, "char": 1,
         "bool": 1, "float32": 4, "float16": 2, "float64": 8, "int32": 4, "int64": 8, "int16": 2, "int8": 1, "uint8": 1,
-        "complexfloat": 8, "complexdouble": 16, "int64_t": 8,
+        "complexhalf": 4, "complexfloat": 8, "complexdouble": 16, "int64_t": 8, "uint16": 2, "uint32": 4, "uint64": 8,
+        "float4_e2m1fn_x2": 1,
     }
 )  # fmt: skip
 

@@ -19,10 +19,20 @@ from profiling.intervals import Intervals
 from profiling.notes import Note, NoteCode
 from profiling.timeline import UNKNOWN, HostSide, Timeline
 
-_RANK_IN_NAME = re.compile(r"(?:^|[^a-z])rank[-_.]?([0-9]+)|(?:^|[^a-z])worker[-_.]?([0-9]+)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(
+    r"(?:^|[^a-z])rank[-_.]?([0-9]+)|(?:^|[^a-z])worker[-_.]?([0-9]+)|-TP-([0-9]+)(?![0-9]|-(?:DP|PP|EP)-)",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"\[((?:rank|TP|DP|PP|EP)[^\]]{1,40})\]", re.IGNORECASE)
+_ALONE = re.compile(r"(?:rank|TP)[ _:=-]?([0-9]{1,6})", re.IGNORECASE)
 _A_FEW = 2
 _SMALL = 0.05
 _LOST = re.compile(r"drop|lost|overflow|missing|out of (?:memory|space)", re.IGNORECASE)
+
+
+Label = int | str | None
+"""A rank by its number; by its place in several kinds of parallelism, which tells no number; or not at all."""
+Split = list[tuple[Label, list[int]]]
 
 
 def timelines(
@@ -42,7 +52,9 @@ def timelines(
         groups = [(list(seen.device.processes.values()), replace(around, rank=_single_rank(seen, metadata, source)))]
     else:
         notes.append(Note(NoteCode.RANKS_MERGED, {"count": len(split)}))
-        groups = [(members, replace(around, rank=rank)) for rank, members in split]
+        groups = [
+            (members, replace(around, rank=label if isinstance(label, int) else None)) for label, members in split
+        ]
     seen.calls = LaunchColumns()
     lines, told = assemble_groups(seen.device, launched, groups)
     return lines, [*told, *notes]
@@ -53,7 +65,7 @@ def _window(seen: KinetoCollector) -> tuple[int, int]:
     return int(start.min()), int(start.max())
 
 
-def _launched(seen: KinetoCollector, split: list[tuple[int | None, list[int]]] | None) -> NDArray[np.int64]:
+def _launched(seen: KinetoCollector, split: Split | None) -> NDArray[np.int64]:
     """Start of the call that launched each row.
 
     Correlation ids repeat from rank to rank in a merged file: there, calls of a rank's own processes alone count.
@@ -62,9 +74,9 @@ def _launched(seen: KinetoCollector, split: list[tuple[int | None, list[int]]] |
     if split is None:
         return seen.calls.starts_of(correlation, out=correlation)
     launched = np.full(correlation.shape, UNKNOWN, dtype=np.int64)
-    for rank, members in split:
-        owners = [number for pid, number in seen.call_processes.items() if seen.rank_labels.get(pid, UNKNOWN) == rank]
-        if owners:
+    for label, members in split:
+        owners = [number for pid, number in seen.call_processes.items() if _label(seen, pid) == label]
+        if label is not None and owners:
             mine = np.flatnonzero(np.isin(seen.device.column("process"), members))
             launched[mine] = seen.calls.of_processes(owners).starts_of(correlation[mine])
     return launched
@@ -92,15 +104,24 @@ def _captured(seen: KinetoCollector) -> Intervals:
     return Intervals(times[:, 0], times[:, 1])
 
 
-def _rank_of_process(seen: KinetoCollector) -> list[tuple[int | None, list[int]]] | None:
+def _label(seen: KinetoCollector, pid: Any) -> Label:
+    """Rank of a process by its label, else what a merge wrote before its id (``[TP01-DP00] 4242``)."""
+    if pid in seen.rank_labels:
+        return seen.rank_labels[pid]
+    match = _PREFIX.match(pid) if isinstance(pid, str) else None
+    if match is None:
+        return None
+    alone = _ALONE.fullmatch(match[1])
+    return int(alone[1]) if alone else match[1]
+
+
+def _rank_of_process(seen: KinetoCollector) -> Split | None:
     """Process numbers of each rank in a merged file; None where the file holds one rank."""
     numbers = seen.device.processes
-    labelled = {pid: rank for pid, rank in seen.rank_labels.items() if pid in numbers}
+    labelled = {pid: label for pid in numbers if (label := _label(seen, pid)) is not None}
     if len(set(labelled.values())) > 1:
-        ranks = sorted(set(labelled.values()))
-        split: list[tuple[int | None, list[int]]] = [
-            (rank, [numbers[pid] for pid, label in labelled.items() if label == rank]) for rank in ranks
-        ]
+        labels = sorted(set(labelled.values()), key=lambda label: (isinstance(label, str), label))
+        split: Split = [(label, [numbers[pid] for pid, one in labelled.items() if one == label]) for label in labels]
         rest = [number for pid, number in numbers.items() if pid not in labelled]
         return [*split, (None, rest)] if rest else split
     if len(numbers) > 1 and _share_a_device(seen):
@@ -123,7 +144,8 @@ def _single_rank(seen: KinetoCollector, metadata: Mapping[str, Any], source: str
     if seen.arg_rank is not None:
         return seen.arg_rank
     match = _RANK_IN_NAME.search(PurePath(source).name)
-    return int(match[1] or match[2]) if match and len(match[1] or match[2]) < 7 else None
+    digits = next((one for one in match.groups() if one), "") if match else ""
+    return int(digits) if 0 < len(digits) < 7 else None
 
 
 def _around(seen: KinetoCollector, metadata: Mapping[str, Any], source: str, *, idle_known: bool, cut: bool) -> Around:

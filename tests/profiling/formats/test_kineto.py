@@ -13,6 +13,7 @@ from profiling.formats.registry import read
 from profiling.idle import idle_by_cause
 from profiling.intervals import Intervals
 from profiling.notes import NoteCode
+from profiling.rank import read_rank
 from profiling.timeline import UNKNOWN, Timeline
 
 NCCL = "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
@@ -195,6 +196,65 @@ def test_ranks_of_a_merged_file_are_linked_to_their_own_launches(tmp_path: Path)
     first, second = _read(tmp_path, [*_merged(0, 0, 7), *_merged(100, 1, 7)]).timelines
     assert (first.rank, first.launched_ns.tolist()) == (0, [0])
     assert (second.rank, second.launched_ns.tolist()) == (1, [100_000])
+
+
+@pytest.mark.parametrize(
+    ("label", "ranks"),
+    [
+        ("rank={}", [0, 1]),
+        ("[Rank {}] GPU 0", [0, 1]),
+        ("rank: {}", [0, 1]),
+        ("TP{}", [0, 1]),
+        ("local_rank {}", [None, None]),
+    ],
+)
+def test_labels_of_ranks_in_a_merged_file(tmp_path: Path, label: str, ranks: list[int | None]) -> None:
+    events: list[dict[str, Any]] = []
+    for rank in (0, 1):
+        args = {"labels": label.format(rank)}
+        events.append({"ph": "M", "name": "process_labels", "pid": 10 + rank, "args": args})
+        events.append(_kernel(100, pid=10 + rank))
+    assert [line.rank for line in _read(tmp_path, events).timelines] == ranks
+
+
+@pytest.mark.parametrize(
+    ("prefix", "ranks"), [("[TP{:02d}]", [0, 1]), ("[TP{:02d}-DP00]", [None, None]), ("[TP00-EP{:02d}]", [None, None])]
+)
+def test_ranks_that_a_merge_wrote_before_the_process_ids(tmp_path: Path, prefix: str, ranks: list[int | None]) -> None:
+    """As SGLang merges its ranks: each device keeps its number and each rank its correlation ids."""
+    events = []
+    for rank in (1, 0):
+        mine = [_launch(90 - rank, 5), _kernel(100, correlation=5)]
+        events += [{**event, "pid": f"{prefix.format(rank)} {event['pid']}"} for event in mine]
+    lines = _read(tmp_path, events).timelines
+    assert [line.rank for line in lines] == ranks
+    assert [line.launched_ns.tolist() for line in lines] == [[90_000], [89_000]]
+
+
+@pytest.mark.parametrize("after", [[410.0], [410.0, 500.0]])
+def test_a_kernel_that_runs_absurdly_over_its_successor_is_cut(tmp_path: Path, after: list[float]) -> None:
+    events = [_kernel(start) for start in (0.0, 100.0, 200.0, *after)]
+    events.append(_event("kernel", GEMM, 300.0, 9e6, pid=0, device=0, stream=7))
+    capture = _read(tmp_path, events)
+    assert NoteCode.RUNAWAY_KERNELS in _codes(capture)
+    (line,) = capture.timelines
+    assert line.duration_ns.tolist() == [10_000] * 3 + [110_000] + [10_000] * len(after)
+
+
+def test_a_delay_is_never_negative(tmp_path: Path) -> None:
+    """Half a microsecond is within what clocks are trusted to, but no kernel starts before its launch."""
+    line = _line(tmp_path, [_launch(100.5, 5), _kernel(100, correlation=5)])
+    assert line.clocks_agree
+    (device,) = read_rank(line, lambda: None).devices
+    assert (device.linked_kernels, device.launch_delay_ns) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("UInt32", 4000), ("Float8_e8m0fnu", 1000), ("Float4_e2m1fn_x2", 1000), ("Quux", UNKNOWN)]
+)
+def test_sizes_of_data_types(tmp_path: Path, dtype: str, size: int) -> None:
+    known = {"Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "dtype": dtype}
+    assert _line(tmp_path, [_kernel(0, NCCL, **known)]).collectives.message_bytes.tolist() == [size]
 
 
 def _op(name: str, dims: list[Any], number: int = 3, **args: Any) -> dict[str, Any]:
