@@ -13,7 +13,7 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
     ),
     BottleneckCode.IDLE_LEADS: _("The GPU is idle for %(percent)s%% of the time, more than any resource takes."),
     BottleneckCode.LOST_LEADS: _(
-        "Idle time, copies and waiting for other ranks together take %(percent)s%% of the time, more than any resource."
+        "Idle time, copies and waiting together take %(percent)s%% of the time, more than any resource."
     ),
     BottleneckCode.COPIES_LEAD: _(
         "The GPU spends %(percent)s%% of the time on copies that nothing covers, more than on any other resource."
