@@ -22,7 +22,7 @@ _DEVICE = re.compile(
     r"\[[0-9a-fx:.]{1,20}\] (.{1,80})",
     re.IGNORECASE,
 )
-_TITLES = re.compile(r"#.{0,200}\b(?:cpu)?time +algbw +busbw ")
+_TITLES = re.compile(r"#[^#\n]{0,200}\b(?:cpu)?time +algbw +busbw ")
 _SHAPE = re.compile(r"# nThreads? (\d{1,5}) nGpus (\d{1,5}) ")
 _TIMES = ("time", "cputime")
 _VALUE = re.compile(r"-?[\d.]{1,30}(?:e[+-]?\d{1,3})?|[+-]?(?:nan|inf|n/a)", re.IGNORECASE)

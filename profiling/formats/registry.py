@@ -99,10 +99,12 @@ def read_source(source: Source) -> Capture:
 def refuse_unreadable(path: Path, *, name: str) -> None:
     """Refuse what no reader reads, by the first bytes alone: cheap enough for the moment of an upload.
 
-    Of an archive only that it is one is known then.
+    Of an archive, and of a text that goes on, only that it is one is known then.
     """
     source = Source(path, name, Watch(limits=Limits()))
-    if not is_archive(source.head().data):
+    head = source.head().data
+    goes_on = len(head) == HEAD_BYTES and is_text(head) and head.strip(BLANK)
+    if not is_archive(head) and not goes_on:
         reader_of(source)
 
 

@@ -14,6 +14,7 @@ import pytest
 from profiling.analysis import analyse
 from profiling.formats.limits import Limits
 from profiling.formats.registry import refuse_unreadable
+from profiling.formats.source import Source
 from profiling.messages import sentence
 from profiling.notes import NoteCode, Outcome, RefusalCode
 from tests.profiling.formats.packing import (
@@ -280,6 +281,16 @@ def test_a_log_is_found_behind_the_output_of_a_program(tmp_path: Path) -> None:
     path = saved(tmp_path, (output + log).encode())
     refuse_unreadable(path, name="job.out")
     assert analyse([path]).format == "nccl-log"
+
+
+def test_of_a_long_text_only_its_beginning_is_looked_at_during_the_upload(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(tmp_path, b"a,b\n" * 1_000_000)
+    read: list[int] = []
+    monkeypatch.setattr(Source, "chunks", lambda self: read.append(1))
+    refuse_unreadable(path, name="job.out")
+    assert read == []
 
 
 def test_json_behind_the_output_of_a_program_is_not_taken_for_a_trace(tmp_path: Path) -> None:
