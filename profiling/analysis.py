@@ -39,7 +39,8 @@ class FileReading:
 class Analysis:
     """``waiting_ns``: for each rank how long its collectives waited for a later one; None where that is unknown.
 
-    ``features`` and ``workload`` are None where no file has a timeline. ``evidence``: file name and what it tells.
+    ``features`` is None where no file has a timeline, ``workload`` also where only copies were traced. ``evidence``:
+    file name and what it tells.
     """
 
     format: str
@@ -170,12 +171,14 @@ def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features
     return features(shares, waiting_ns=waited, gpus=gpu_count(ranks))
 
 
-def _workload(ranks: Sequence[RankReading], waiting: Waiting | None, batch_per_step: float | None) -> Workload:
-    """The Workload of a job: its typical step on the rank whose step has the median length.
+def _workload(ranks: Sequence[RankReading], waiting: Waiting | None, batch_per_step: float | None) -> Workload | None:
+    """The Workload of a job: its typical step on the rank whose step has the median length; None of copies alone.
 
     ``batch_per_step``: samples per step of the whole job; a capture does not tell. Without it one step counts as one
     sample, and a note says so.
     """
+    if all(rank.copies_alone for rank in ranks):
+        return None
     place = median_rank(ranks)
     rank = ranks[place]
     return Workload(
@@ -201,7 +204,7 @@ def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None)
 
 
 def _workload_notes(ranks: Sequence[RankReading], batch_per_step: float | None) -> list[Note]:
-    if not ranks:
+    if all(rank.copies_alone for rank in ranks):
         return []
     notes = [] if batch_per_step is not None else [Note(NoteCode.BATCH_UNKNOWN)]
     if ranks[median_rank(ranks)].precision is None:

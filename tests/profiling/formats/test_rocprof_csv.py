@@ -14,6 +14,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.limits import Limits, Watch
 from profiling.formats.rocprof_run import run_of
 from profiling.formats.source import Source
+from profiling.label import bottleneck_of
 from profiling.messages import sentence
 from profiling.notes import NoteCode, Refusal, RefusalCode
 from profiling.timeline import StepSource, Timeline, WorkKind
@@ -179,6 +180,16 @@ def test_copies_belong_to_the_gpu_at_their_end(tmp_path: Path) -> None:
     assert line.bytes.tolist() == [-1] * 4
     assert [note.code for note in capture.notes] == [NoteCode.COPIES_ONLY]
     assert line.incomplete
+
+
+def test_copies_alone_tell_neither_idle_time_nor_what_bounds_the_job_nor_a_step(tmp_path: Path) -> None:
+    path = copies(tmp_path, *(f'"MEMORY_COPY","DEVICE_TO_HOST",0,4,0,1,{at}0,{at}5' for at in range(1, 20)))
+    analysis = analyse([path])
+    (rank,) = analysis_document(analysis)["ranks"]
+    assert rank["copy_us"] == pytest.approx(0.095)
+    assert (rank["gpu_busy_us"], rank["idle_us"], rank["idle_by_cause"]["launch_bound_us"]) == (None, None, None)
+    assert bottleneck_of(analysis) is None
+    assert analysis.workload is None
 
 
 # --- files of one run --------------------------------------------------------------------------------------------
