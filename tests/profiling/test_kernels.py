@@ -112,6 +112,11 @@ WAITING = [
 
 COMPUTING = {
     Family.MATMUL: [
+        "void wvSplitK_hf_sml_<__hip_bfloat16, 64, 2, 16, 8, 2, 1>(int, int, int)",
+        "void wvSpltK_hf_sml_<64, 4, 16, 8, 1, 4>(int, int, __half const*)",
+        "void mul_mat_q<(ggml_type)12, 128, 8, false>(char const*)",
+        "void mul_mat_vec_q<(ggml_type)8, 1>(void const*)",
+        "_ZN5aiter42fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x256E",
         "nvjet_tst_64x8_64x16_2x4_h_bz_TNT",
         "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_64x3_tn_align8>",
         "Cijk_Ailk_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT256x256x64",
@@ -131,6 +136,11 @@ COMPUTING = {
         "bmm_E2m1E2m1_Fp32_sm100f",
     ],
     Family.ATTENTION: [
+        "_fwd_grouped_kernel_stage1",
+        "_fwd_kernel_stage2",
+        "_fwd_kernel",
+        "mla_a8w8_qh16_qseqlen4_gqaratio16_ps",
+        "_ZN5aiter30mla_a16w16_bf16_qh16E",
         "void flash::flash_fwd_splitkv_combine_kernel<Flash_fwd_kernel_traits<128>>",
         "void cutlass::device_kernel<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<2>>>",
         "kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__tensor",
@@ -148,6 +158,11 @@ COMPUTING = {
         "pa_bf16_pertokenFp8_gqa8",
     ],
     Family.MEMORY: [
+        "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<Eigen::TensorMap<>>>>(int)",
+        "void vllm::cvt_fp16_to_fp4<__nv_bfloat16, false>(int, int)",
+        "k_get_rows",
+        "_sum_bitmatrix_rows",
+        "expandInputRowsKernel",
         "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>",
         "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>",
         "void at::native::_scatter_gather_elementwise_kernel<128, 8>",
