@@ -88,11 +88,11 @@ def unit_of_time(titles: Titles, name: str) -> int | None:
     return nanoseconds_per(unit) if unit else 1
 
 
-def nanoseconds(text: str, unit: int | None) -> int | None:
+def nanoseconds(text: str, unit: int | None, *, decimal_comma: bool = False) -> int | None:
     """A length in ns, rounded where the unit is finer than what is printed; None for what is no time."""
     if text.isdecimal() and len(text) < 19 and unit == 1:
         return int(text)
-    value = number(text)
+    value = number(text, decimal_comma=decimal_comma)
     if value is None or unit is None or not 0 <= value * unit <= _MOST_NS:
         return None
     return int((value * unit).to_integral_value())

@@ -14,7 +14,7 @@ from profiling.formats.columns import DeviceColumns
 from profiling.formats.limits import Limits
 from profiling.formats.nsys_gpu_trace import GpuTrace, nanoseconds, operation_kind, unit_of_time
 from profiling.formats.numbers import MOST_CALLS, integer
-from profiling.formats.quantities import Titles, bytes_per, nanoseconds_per, number
+from profiling.formats.quantities import Titles, bytes_per, nanoseconds_per, number, uses_decimal_comma
 from profiling.formats.source import Head, Source
 from profiling.formats.tables import Table, tables
 from profiling.notes import Note, NoteCode, Refusal, RefusalCode
@@ -133,16 +133,18 @@ def _summed(found: _Found, titles: Titles, table: Table) -> Iterator[SummedKerne
     unit = unit_of_time(titles, "total time")
     name = titles.place("name", "operation")
     category = titles.place("category")
+    comma = False
     for row in table.rows:
         found.summed_rows += 1
         if found.summed_rows > found.limits.rows:
             raise Refusal(RefusalCode.TOO_MANY_ROWS, {"limit": found.limits.rows})
         text = row[name] if name is not None else ""
-        time = nanoseconds(row[total], unit)
+        comma = comma or uses_decimal_comma(cell for at, cell in enumerate(row) if at != name and "," in cell)
+        time = nanoseconds(row[total], unit, decimal_comma=comma)
         if not text or time is None:
             found.missing += 1
             continue
-        launches = number(row[count]) if count is not None else None
+        launches = number(row[count], decimal_comma=comma) if count is not None else None
         kernel = category is None or "KERNEL" in row[category].upper()
         yield SummedKernel(
             name=text[: found.limits.name_characters],

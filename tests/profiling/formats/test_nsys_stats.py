@@ -84,6 +84,18 @@ def test_units_stand_in_the_titles(tmp_path: Path, unit: str, time: str) -> None
     assert _kernels(_read(tmp_path, text)) == [("gemm<a, b>", 3, 1500)]
 
 
+def test_points_part_thousands_where_commas_part_decimals(tmp_path: Path) -> None:
+    """As a spreadsheet in German stores the report again."""
+    report = (
+        "Time (%);Total Time (ns);Instances;Avg (ns);Name\n"
+        "60,0;600.500;6;100.083,3;gemm_k\n40,0;400.250;1.004;398,7;ncclDevKernel_AllGather_RING_LL\n"
+    )
+    assert _kernels(_read(tmp_path, report)) == [
+        ("gemm_k", 6, 600_500),
+        ("ncclDevKernel_AllGather_RING_LL", 1004, 400_250),
+    ]
+
+
 def test_old_titles_without_units_are_in_nanoseconds(tmp_path: Path) -> None:
     text = "Time(%),Total Time,Instances,Average,Minimum,Maximum,Name\n70.0,700,7,100,100,100,gemm\n"
     assert _kernels(_read(tmp_path, text)) == [("gemm", 7, 700)]
