@@ -18,7 +18,7 @@ from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 
 _MPI = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _DEVICE = re.compile(
-    r"#\s+Rank\s+\d{1,7} (?:Group\s+\d{1,7} )?\s*Pid\s+\d{1,10} on\s+(\S{1,255}) device\s+\d{1,4} "
+    r"#\s+Rank\s+\d{1,7} (?:Group\s+\d{1,7} )?\s*(?:Pid\s+\d{1,10} )?on\s+(\S{1,255}) device\s+\d{1,4} "
     r"\[[0-9a-fx:.]{1,20}\] (.{1,80})",
     re.IGNORECASE,
 )

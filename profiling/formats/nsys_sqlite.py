@@ -25,7 +25,7 @@ from profiling.notes import Note, NoteCode, Refusal, RefusalCode, shown
 from profiling.timeline import NVIDIA, StepSource, Timeline
 
 _OF_NSYS = ("target_info_session_start_time", "meta_data_export", "export_meta_data", "analysis_details", RANGES, CALLS)
-_ENVIRONMENT = re.compile(r"env(?:ironment)?(?:_?var|$)", re.IGNORECASE)
+_ENVIRONMENT = re.compile(r"env(?:ironment)?(?:_?var|:|$)", re.IGNORECASE)
 _LOST = re.compile(
     r"\b(?:dropped|drop|lost|losing|discarded|missing|overflow(?:ed)?|incomplete)\b"
     r"|not all\b.{1,80}\bcollected|buffers?.{1,40}\bfull\b",

@@ -93,7 +93,9 @@ def test_2017_counts_in_milliseconds(tmp_path: Path) -> None:
         "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
         "    10000000       2500000   float     sum    0.500  20.00  35.00    2e-06    0.520  19.23  33.65    2e-06\n",
     )
-    (row,) = _timings(capture).rows
+    timings = _timings(capture)
+    (row,) = timings.rows
+    assert (timings.ranks_listed, timings.device_name) == (1, "Tesla P100-SXM2-16GB")
     assert (row.kind, row.time_s) == (CollectiveKind.ALL_REDUCE, 0.0005)
     assert row.bus_bytes_per_s == 35e9
 
