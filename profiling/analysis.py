@@ -16,7 +16,7 @@ from profiling.notes import Note, NoteCode, Outcome, outcome_of
 from profiling.rank import RankReading, read_rank
 from profiling.reading import NamedFile, read_captures
 from profiling.timeline import UNKNOWN
-from profiling.waiting import Waiting, align
+from profiling.waiting import Waited, Waiting, align
 from profiling.workload import MeasuredStep, Mode, Workload
 
 _MARK_STEPS = {Format.KINETO, Format.CHROME_TRACE}
@@ -157,18 +157,20 @@ def gpu_count(ranks: Iterable[RankReading]) -> int:
 
 
 def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features:
-    waited = None
-    if waiting is not None:
-        windows = [rank.steps.region for rank in ranks]
-        waited = sum(
-            min(
-                waiting.exposed(rank.calls, place, window.low_ns, window.high_ns),
-                sum(device.region.parts.exposed_comm_ns for device in rank.devices),
-            )
-            for place, (rank, window) in enumerate(zip(ranks, windows, strict=True))
-        )
     shares = [device.region for rank in ranks for device in rank.devices]
-    return features(shares, waiting_ns=waited, gpus=gpu_count(ranks))
+    waited = None if waiting is None else _waited(ranks, waiting)
+    return features(shares, waited=waited, gpus=gpu_count(ranks))
+
+
+def _waited(ranks: Sequence[RankReading], waiting: Waiting) -> Waited:
+    """Over all ranks, of each no more than its communication in the time that speaks for the run."""
+    exposed_ns, hidden_ns = 0, 0
+    for place, rank in enumerate(ranks):
+        region = rank.steps.region
+        one = waiting.within(rank.calls, place, region.low_ns, region.high_ns)
+        exposed_ns += min(one.exposed_ns, sum(device.region.parts.exposed_comm_ns for device in rank.devices))
+        hidden_ns += min(one.hidden_ns, sum(device.region.parts.hidden_comm_ns for device in rank.devices))
+    return Waited(exposed_ns, hidden_ns)
 
 
 def _workload(ranks: Sequence[RankReading], waiting: Waiting | None, batch_per_step: float | None) -> Workload | None:
@@ -199,7 +201,9 @@ def median_rank(ranks: Sequence[RankReading]) -> int:
 
 def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None) -> MeasuredStep:
     rank, window = ranks[place], ranks[place].steps.typical
-    waited = None if waiting is None else waiting.exposed(rank.calls, place, window.low_ns, window.high_ns) / 1e9
+    waited = (
+        None if waiting is None else waiting.within(rank.calls, place, window.low_ns, window.high_ns).exposed_ns / 1e9
+    )
     return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=waited)
 
 

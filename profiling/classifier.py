@@ -43,6 +43,10 @@ UNKNOWN_IS_ARITHMETIC = (False, False, False, True, True)
 """Kernels of unknown purpose stream memory more often than not, but nobody knows: no label is sure where they lead."""
 
 _LITTLE = 0.01
+_MOST = np.array([np.log(32), *[np.inf] * (len(INPUTS) - 1)])
+"""Of arithmetic over memory work: few captures that the model was made with have more, and its squares bend over beyond
+them; a loop of large products alone would be called bound by memory."""
+
 _TYPICAL_KERNEL_S, _SHORTEST_S, _LONGEST_S = 2e-5, 2e-6, 1e-2
 
 Rows = NDArray[np.float64]
@@ -87,23 +91,24 @@ def probabilities(model: Model, guesses: KernelGuesses, features: Sequence[Featu
     What a capture lacks is not filled in: every stand-in is tried, and the answer is the mean.
     """
     blocks = [input_rows(one, guesses) for one in features]
-    found = model.predict_proba(np.concatenate(blocks))
+    found = model.predict_proba(np.minimum(np.concatenate(blocks), _MOST))
     borders = np.cumsum([len(block) for block in blocks])[:-1]
     return np.stack([part.mean(axis=0) for part in np.split(found, borders)])
 
 
 def input_rows(features: Features, guesses: KernelGuesses) -> Rows:
     """The model's inputs, shape ``(guesses, len(INPUTS))``: one row where nothing is missing."""
-    exposed = features.exposed_communication_share
+    exposed, hidden = features.exposed_communication_share, features.hidden_communication_share
     if features.waiting_share is not None:
-        transfers = (max(exposed - features.waiting_share, 0.0),)
+        transfers = [(max(exposed - features.waiting_share, 0.0), hidden)]
     else:
-        transfers = tuple(exposed * (1 - part) for part in WAITING_GUESSES) if exposed > 0 else (0.0,)
+        parts = WAITING_GUESSES if exposed + hidden > 0 else (0.0,)
+        transfers = [(exposed * (1 - part), hidden * (1 - part)) for part in parts]
     means_s = guesses if features.mean_kernel_s is None else (features.mean_kernel_s,)
-    return np.array([_row(features, transfer, mean_s) for transfer in transfers for mean_s in means_s])
+    return np.array([_row(features, *transfer, mean_s) for transfer in transfers for mean_s in means_s])
 
 
-def _row(features: Features, transfer: float, mean_kernel_s: float) -> list[float]:
+def _row(features: Features, transfer: float, hidden: float, mean_kernel_s: float) -> list[float]:
     busy = max(1.0 - features.idle_share, 1e-9)
     arithmetic = (features.matmul_share + features.attention_share) / busy
     memory, other, copies = (
@@ -113,7 +118,7 @@ def _row(features: Features, transfer: float, mean_kernel_s: float) -> list[floa
     return [
         float(np.log((arithmetic + _LITTLE) / (memory + _LITTLE))),
         float(np.log((transfer / busy + _LITTLE) / kernels)),
-        float(np.log((features.hidden_communication_share / busy + _LITTLE) / kernels)),
+        float(np.log((hidden / busy + _LITTLE) / kernels)),
         features.attention_share / busy / (arithmetic + _LITTLE),
         other / kernels,
         copies / kernels,

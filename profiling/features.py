@@ -12,6 +12,7 @@ from profiling.breakdown import Breakdown, Window, breakdown, device_work
 from profiling.idle import IdleCauses, idle_by_cause
 from profiling.kernels import Family
 from profiling.timeline import Timeline
+from profiling.waiting import Waited
 from profiling.workload import KernelClass
 
 SHORT_KERNEL_NS = 10_000
@@ -27,7 +28,8 @@ class Features:
     other_kernel_share      time of all other computing kernels not covered by these
     copy_share              time of copies and fills under which nothing else runs
     exposed_communication_share  collectives and peer copies that no computing covers, waiting included
-    hidden_communication_share   collectives and peer copies under computing (not part of the sum)
+    hidden_communication_share   collectives and peer copies under computing, without the waiting that is known of (not
+                            part of the sum)
     idle_share              no device work at all
     host_gap_share          part of idle in which the next work had not yet been launched when the device ran dry;
                             None without launches or with clocks that disagree. A prediction has its host part here
@@ -74,8 +76,8 @@ class DeviceShare:
     unclassified_ns: int
 
 
-def features(shares: Sequence[DeviceShare], *, waiting_ns: int | None, gpus: int) -> Features:
-    """Features of a job from all of its devices; ``waiting_ns``: in their windows, None where it is unknown."""
+def features(shares: Sequence[DeviceShare], *, waited: Waited | None, gpus: int) -> Features:
+    """Features of a job from all of its devices; ``waited``: in their windows, None where it is unknown."""
     parts = [one.parts for one in shares]
     total = sum(part.window_ns for part in parts) or 1
     communication = sum(part.comm_ns for part in parts)
@@ -89,10 +91,10 @@ def features(shares: Sequence[DeviceShare], *, waiting_ns: int | None, gpus: int
         other_kernel_share=_class_share(parts, KernelClass.OTHER, total),
         copy_share=sum(part.copy_only_ns for part in parts) / total,
         exposed_communication_share=sum(part.exposed_comm_ns for part in parts) / total,
-        hidden_communication_share=hidden / total,
+        hidden_communication_share=(hidden - (0 if waited is None else waited.hidden_ns)) / total,
         idle_share=sum(part.idle_ns for part in parts) / total,
         host_gap_share=None if None in host_gaps else sum(gap or 0 for gap in host_gaps) / total,
-        waiting_share=None if waiting_ns is None else waiting_ns / total,
+        waiting_share=None if waited is None else waited.exposed_ns / total,
         overlap_ratio=_ratio(hidden, communication),
         short_kernel_share=_ratio(sum(one.short_kernels for one in shares), kernels),
         mean_kernel_s=_ratio(sum(one.kernel_ns for one in shares) / 1e9, kernels),

@@ -83,6 +83,14 @@ def _order(line: Timeline) -> NDArray[np.int64]:
     return np.argsort(keys, kind="stable")
 
 
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """Time in ns in which calls wait, what several wait at once counted once: without and under computing."""
+
+    exposed_ns: int
+    hidden_ns: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """``per_call_ns[r][i]``: waiting of rank ``r`` in its ``i``-th call, ``UNKNOWN`` where no call of others matches.
@@ -102,15 +110,16 @@ class Waiting:
         waited = np.maximum(self.per_call_ns[place], 0)
         return union(calls.start_ns, calls.start_ns + waited).length
 
-    def exposed(self, calls: Calls, place: int, low_ns: int, high_ns: int) -> int:
-        """Waiting of one rank that no computing covers, in calls that start in ``[low_ns, high_ns)``."""
+    def within(self, calls: Calls, place: int, low_ns: int, high_ns: int) -> Waited:
+        """Waiting of one rank in calls that start in ``[low_ns, high_ns)``."""
         inside = np.flatnonzero((calls.start_ns >= low_ns) & (calls.start_ns < high_ns))
-        waited = np.maximum(self.per_call_ns[place][inside], 0)
+        start, waited = calls.start_ns[inside], np.maximum(self.per_call_ns[place][inside], 0)
         parts = waited * PARTS / np.maximum(calls.duration_ns[inside], 1)
         whole = np.minimum(parts.astype(np.int64), PARTS - 1)
         shown = calls.shown_ns.reshape(-1, PARTS + 1)
         before, after = shown[inside, whole], shown[inside, whole + 1]
-        return round(float((before + (parts - whole) * (after - before)).sum()))
+        exposed_ns = round(float((before + (parts - whole) * (after - before)).sum()))
+        return Waited(exposed_ns, max(union(start, start + waited).length - exposed_ns, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,14 @@ def test_several_losses_lead_together_where_none_is_longer_than_the_matrix_kerne
     assert found.statement.params == {"percent": 45.0}
 
 
+def test_a_loop_of_large_products_is_not_bound_by_memory():
+    alone = dict.fromkeys(("attention_share", "memory_kernel_share", "other_kernel_share", "copy_share"), 0.0)
+    found = classify(
+        features(**alone, matmul_share=1.0, exposed_communication_share=0.0, idle_share=0.0, mean_kernel_s=2e-4)
+    )
+    assert found.label == "compute"
+
+
 def test_no_label_is_sure_where_kernels_of_unknown_purpose_lead():
     kernels = {"matmul_share": 0.0, "attention_share": 0.0, "memory_kernel_share": 0.1, "other_kernel_share": 0.8}
     none = {"exposed_communication_share": 0.0, "hidden_communication_share": 0.0, "copy_share": 0.0, "idle_share": 0.1}

@@ -1,18 +1,23 @@
 """Collectives of several ranks: matched by process group, waiting told from transfer, stragglers named."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from profiling.analysis import analyse
 from profiling.collectives import bus_bytes_per_s, collective_rows
+from profiling.label import bottleneck_of
 from profiling.timeline import COLLECTIVE_KINDS, UNKNOWN, Collectives, Timeline
-from profiling.waiting import PARTS, Calls, Waiting, align, calls_of
+from profiling.waiting import PARTS, Calls, Waited, Waiting, align, calls_of
 from profiling.workload import CollectiveKind
 from tests.profiling.timelines import Row, timeline
 
+NCCL = "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 REDUCE = COLLECTIVE_KINDS.index(CollectiveKind.ALL_REDUCE)
 GATHER = COLLECTIVE_KINDS.index(CollectiveKind.ALL_GATHER)
 
@@ -143,6 +148,29 @@ def test_waiting_in_several_calls_at_once_counts_once() -> None:
     assert (found.of_rank(first, 0), found.of_rank(second, 1)) == (90, 0)
 
 
+def test_communication_that_hides_only_while_it_waits_is_no_reason_for_faster_links(tmp_path: Path) -> None:
+    """One rank comes 8 of 10 ms late; the other waits under its own computing."""
+    work = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n"
+    for rank, called in enumerate((0, 8000)):
+        events = []
+        for step in range(12):
+            start = 10_000 * step
+            args = {"device": 0, "Collective name": "allreduce", "dtype": "Half", "Group size": 2,
+                    "In msg nelems": 1000, "Process Group Name": "0", "Seq": step}  # fmt: skip
+            for name, ts, dur, tid in ((work, start, 9000, 7), (NCCL, start + called, 9500 - called, 20)):
+                mine = {**args, "stream": tid}
+                events.append(
+                    {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": tid, "ts": ts, "dur": dur, "args": mine}
+                )
+        trace = {"schemaVersion": 1, "distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace))
+    analysis = analyse([tmp_path])
+    assert analysis.waiting_ns == (96_000_000, 0)
+    found = bottleneck_of(analysis)
+    assert found is not None
+    assert found.label == "compute"
+
+
 def test_only_waiting_that_no_computing_covers_is_exposed() -> None:
     """A call of 80 us whose first 40 us hide under computing, the other rank comes 60 us later: 20 us show."""
     gemm, reduce = "sm90_xmma_gemm_bf16", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
@@ -151,7 +179,10 @@ def test_only_waiting_that_no_computing_covers_is_exposed() -> None:
     ranks = [calls_of(_reducing(rows)) for rows in (early, late)]
     found = aligned(*ranks)
     assert found is not None
-    assert [found.exposed(one, place, 0, 10**9) for place, one in enumerate(ranks)] == [20_000, 0]
+    assert [found.within(one, place, 0, 10**9) for place, one in enumerate(ranks)] == [
+        Waited(20_000, 40_000),
+        Waited(0, 0),
+    ]
     assert ranks[0].shown_ns[:, -1].tolist() == [40_000]
 
 
