@@ -47,10 +47,12 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.ARCHIVE_DAMAGED: _("The archive %(names)s is damaged: only the files before the damage are read."),
     NoteCode.NO_STEP_MARKERS: _("No step markers in the capture: the whole window is taken as one step."),
     NoteCode.UNMARKED_REPETITION: _(
-        "No step markers, but the same kernels repeat %(count)s times: each repetition is taken as one step."
+        "No step markers, but the same kernels repeat %(count)s times: each repetition is taken as one step. Mark the "
+        "steps if these are the layers of one."
     ),
     NoteCode.STEPS_FROM_REPETITION: _(
-        "Steps are not marked; the same kernels repeat %(count)s times, and each repetition is taken as one step."
+        "Steps are not marked; the same kernels repeat %(count)s times, and each repetition is taken as one step. Mark "
+        "the steps if these are the layers of one."
     ),
     NoteCode.FIRST_STEP_EXCLUDED: _("First step excluded as an outlier (%(ratio)sx the others)."),
     NoteCode.FIRST_STEPS_EXCLUDED: _(

@@ -88,6 +88,7 @@ def _document(*events: bytes, tail: bytes = b"]}") -> bytes:
         (b'{"ph":"X","name":"C:\\path","ts":1,"dur":2}', NoteCode.ESCAPES_REPAIRED),
         (b'{"ph":"X","name":"two\nlines","ts":1,"dur":2}', NoteCode.CONTROL_CHARACTERS),
         (b'{"ph":"X","name":"a","ts":1,"dur":2,"args":{"x":-inf}}', NoteCode.BARE_NUMBERS),
+        (b'{"ph":"X","name":"a","ts":1,"dur":2,"args":{"x":-1.#IND00}}', NoteCode.BARE_NUMBERS),
         (b'{"ph":"X","name":"a","ts":1e999,"dur":2}', NoteCode.BARE_NUMBERS),
         (b'{"ph":"X","name":"a","ts":1,"dur":2,"args":{"x":0x7f}}', NoteCode.BARE_TOKENS),
         (b'{"ph":"X","name":"a","ts":1,"dur":2,"args":{"x":}}', NoteCode.BARE_TOKENS),
