@@ -23,7 +23,9 @@ def _outside_strings(pattern: bytes, flags: int = 0) -> re.Pattern[bytes]:
     return re.compile(_STRING + b"|" + pattern, re.DOTALL | flags)
 
 
-_NUMBER_WORD = _outside_strings(rb"([:,\[]\s*)[+-]?(?:inf(?:inity)?|nan(?:\([a-z0-9]*\))?|1\.#(?:inf|ind|[qs]nan)0*)" + _END, re.IGNORECASE)
+_NUMBER_WORD = _outside_strings(
+    rb"([:,\[]\s*)[+-]?(?:inf(?:inity)?|nan(?:\([a-z0-9]*\))?|1\.#(?:inf|ind|[qs]nan)0*)" + _END, re.IGNORECASE
+)
 _HUGE = _outside_strings(rb"([:,\[]\s*)-?\d+(?:\.\d+)?[eE]\+?\d{3,}" + _END)
 _TOKEN = _outside_strings(rb"(:\s*)(?:0[xX][0-9a-fA-F]+|\(nil\)|N/A|None|True|False|undefined)" + _END)
 _MISSING = _outside_strings(rb"(:\s*)(?=[,}])")

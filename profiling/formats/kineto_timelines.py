@@ -17,7 +17,7 @@ from profiling.formats.kineto_machine import device_names, distributed, epoch_ns
 from profiling.formats.numbers import integer
 from profiling.intervals import Intervals
 from profiling.notes import Note, NoteCode
-from profiling.timeline import UNKNOWN, HostSide, Timeline
+from profiling.timeline import UNKNOWN, HostSide, Timeline, WorkKind
 
 _RANK_IN_NAME = re.compile(
     r"(?:^|[^a-z])rank[-_.]?([0-9]+)|(?:^|[^a-z])worker[-_.]?([0-9]+)|-TP-([0-9]+)(?![0-9]|-(?:DP|PP|EP)-)",
@@ -46,7 +46,8 @@ def timelines(
     window = _window(seen)
     split = _rank_of_process(seen)
     launched = _launched(seen, split)
-    notes = _missing_notes(seen, window)
+    unlinked = int(((seen.device.column("kind") == WorkKind.KERNEL) & (launched == UNKNOWN)).sum())
+    notes = _missing_notes(seen, window, unlinked)
     around = _around(seen, metadata, source, idle_known=not notes, cut=cut)
     if split is None:
         groups = [(list(seen.device.processes.values()), replace(around, rank=_single_rank(seen, metadata, source)))]
@@ -82,8 +83,11 @@ def _launched(seen: KinetoCollector, split: Split | None) -> NDArray[np.int64]:
     return launched
 
 
-def _missing_notes(seen: KinetoCollector, window: tuple[int, int]) -> list[Note]:
-    """Launches while the device worked of which no work was recorded: what seems idle may have been busy."""
+def _missing_notes(seen: KinetoCollector, window: tuple[int, int], unlinked: int) -> list[Note]:
+    """Launches while the device worked of which no work was recorded: what seems idle may have been busy.
+
+    ``unlinked``: kernels without a launch; each may be what became of one that seems to have led to nothing.
+    """
     found = []
     captured = _captured(seen)
     for expected, code in (
@@ -91,7 +95,7 @@ def _missing_notes(seen: KinetoCollector, window: tuple[int, int]) -> list[Note]
         (Expected.KERNEL, NoteCode.KERNELS_MISSING),
     ):
         count, answered = seen.calls.led_to(expected, *window, captured)
-        if count - answered > max(_A_FEW, _SMALL * count):
+        if count - answered - unlinked > max(_A_FEW, _SMALL * count):
             found.append(Note(code, {"count": count, "seen": answered}))
     return found
 

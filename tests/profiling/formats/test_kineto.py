@@ -241,6 +241,15 @@ def test_a_kernel_that_runs_absurdly_over_its_successor_is_cut(tmp_path: Path, a
     assert line.duration_ns.tolist() == [10_000] * 3 + [110_000] + [10_000] * len(after)
 
 
+@pytest.mark.parametrize("known", [{}, {"correlation": 0}, {"correlation": -1}])
+def test_kernels_whose_launch_is_not_told_are_not_missing(tmp_path: Path, known: dict[str, int]) -> None:
+    events = [event for at in range(1, 9) for event in (_launch(100.0 * at, at), _kernel(100.0 * at + 20, **known))]
+    capture = _read(tmp_path, events)
+    assert NoteCode.KERNELS_WITHOUT_LAUNCH in _codes(capture)
+    assert NoteCode.KERNELS_MISSING not in _codes(capture)
+    assert capture.timelines[0].idle_known
+
+
 def test_a_delay_is_never_negative(tmp_path: Path) -> None:
     """Half a microsecond is within what clocks are trusted to, but no kernel starts before its launch."""
     line = _line(tmp_path, [_launch(100.5, 5), _kernel(100, correlation=5)])
