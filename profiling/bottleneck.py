@@ -65,6 +65,8 @@ def judge(features: Features, probabilities: Mapping[str, float]) -> Bottleneck:
         statement = Note(BottleneckCode.TOO_FEW_KERNELS, params)
     elif host_bound:
         statement = _lost_statement(lost, most)
+    elif label == COMMUNICATION and features.waiting_share is None:
+        statement = percent_note(BottleneckCode.COMMUNICATION_OR_WAITING, probabilities[label])
     else:
         statement = label_statement(label, probabilities)
     return Bottleneck(

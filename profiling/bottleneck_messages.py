@@ -25,6 +25,10 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
     BottleneckCode.COMPUTE_LEADS: _("Bound by compute, with a probability of %(percent)s%%."),
     BottleneckCode.MEMORY_LEADS: _("Bound by memory bandwidth, with a probability of %(percent)s%%."),
     BottleneckCode.COMMUNICATION_LEADS: _("Bound by communication, with a probability of %(percent)s%%."),
+    BottleneckCode.COMMUNICATION_OR_WAITING: _(
+        "Bound by communication or by waiting for other ranks, which cannot be told apart here, with a probability of "
+        "%(percent)s%%."
+    ),
     BottleneckCode.NO_CLEAR_LEAD: _(
         "Cannot tell what bounds the job: no resource is clearly ahead (compute %(compute)s%%, memory %(memory)s%%, "
         "communication %(communication)s%%)."

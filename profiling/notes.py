@@ -101,6 +101,7 @@ class BottleneckCode(StrEnum):
     COMPUTE_LEADS = "compute_leads"
     MEMORY_LEADS = "memory_leads"
     COMMUNICATION_LEADS = "communication_leads"
+    COMMUNICATION_OR_WAITING = "communication_or_waiting"
     NO_CLEAR_LEAD = "no_clear_lead"
     TOO_FEW_KERNELS = "too_few_kernels"
     MATMUL_SHARE = "matmul_share"

@@ -98,6 +98,7 @@ def test_one_rank_is_never_sure_of_communication():
     found = classify(features(exposed_communication_share=0.65, overlap_ratio=0.0, gpus=8))
     assert found.label == "communication"
     assert found.probabilities["communication"] < 0.85
+    assert found.statement.code == BottleneckCode.COMMUNICATION_OR_WAITING
     assert BottleneckCode.COMMUNICATION_UNVERIFIED in codes(found.warnings)
 
 
