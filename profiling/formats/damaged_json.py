@@ -13,7 +13,8 @@ _REJOIN = 32
 _BROKEN_SHARE = 0.1
 _CLOSE = re.compile(rb"\}[\s,]*\](?=\s*[,}])")
 _CLOSES_TRIED = 8
-_MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+_MARK = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+"""A string may be cut: without its end each quote in it would be tried as another string's start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,6 +213,14 @@ def test_one_endless_event_is_refused_in_bounded_memory() -> None:
     assert caught.value.params["limit"] == 4 << 20
 
 
+@pytest.mark.parametrize("part", [b"[", b'[\\"', b"\\\\"])
+def test_brackets_in_a_string_that_goes_on_in_the_next_piece_are_not_nesting(part: bytes) -> None:
+    text = _document(b'{"ph":"X","name":"' + part * 400_000 + b'"}', EVENT % 1)
+    for size in (1 << 17, (1 << 17) + 1):
+        _, stream = _read(text, size)
+        assert stream.events == 2
+
+
 def test_more_events_than_the_limit_are_refused() -> None:
     with pytest.raises(Refusal) as caught:
         list(EventStream(iter([_document(*[EVENT % 1] * 50)]), Limits(events=49)).batches())
