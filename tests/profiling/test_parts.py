@@ -21,14 +21,6 @@ from tests.workers import answer, read_parts
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What would go to the broker, as (task, run id)."""
-    messages: list[tuple[str, str]] = []
-    monkeypatch.setattr(runs.current_app, "send_task", lambda task, args: messages.append((task, args[0])))
-    return messages
-
-
 def rank_file(rank: int, world: int, *, late_us: int = 0) -> bytes:
     """Three all-reduces that all ranks leave together, and before each one matrix kernel."""
     events = []

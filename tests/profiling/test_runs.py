@@ -15,14 +15,6 @@ from profiling.notes import Refusal, RefusalCode
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What would go to the broker, as (task, run id)."""
-    messages: list[tuple[str, str]] = []
-    monkeypatch.setattr(runs.current_app, "send_task", lambda task, args: messages.append((task, args[0])))
-    return messages
-
-
 def new_run(**values: object) -> Run:
     return Run.objects.create(task="advisor.study", **values)
 
