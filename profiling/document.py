@@ -86,7 +86,7 @@ def rank_document(rank: RankReading, device: DeviceReading, waited_ns: int | Non
         "launches": rank.launches,
         "first_gpu_event_unix_us": _us(rank.first_unix_ns),
         "unclassified_share": _share(device.region.unclassified_ns, device.region.kernel_ns),
-        "idle_by_cause": _idle(device.idle),
+        "idle_by_cause": _idle(device.idle, idle_known=rank.idle_known),
         "rates": [_rate(one) for one in device.rates],
         **_steps(rank, part.device_index),
     }
@@ -96,13 +96,13 @@ def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-def _idle(causes: IdleCauses) -> dict[str, float | None]:
-    """The known causes and the unknown rest add up to the idle time."""
+def _idle(causes: IdleCauses, *, idle_known: bool) -> dict[str, float | None]:
+    """The known causes and the unknown rest add up to the idle time; all is null where that is."""
     return {
         "launch_bound_us": _us(causes.launch_bound_ns),
         "synchronisation_us": _us(causes.synchronisation_ns),
         "input_us": _us(causes.input_ns),
-        "unknown_us": _us(causes.unknown_ns),
+        "unknown_us": _us(causes.unknown_ns if idle_known else None),
     }
 
 
