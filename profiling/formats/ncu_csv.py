@@ -22,7 +22,6 @@ _NO_PERMISSION = "ERR_NVGPUCTRPERM"
 _DEVICE_NAMES = ("device__attribute_display_name",)
 _SHAPE = re.compile(r" \([\d, ]{1,60}\)x\([\d, ]{1,60}\)")
 _DATE = re.compile(r", \d{4}-[A-Z][a-z]{2}-\d{2} ")
-_SECTION = "    Section: "
 
 
 @dataclass(slots=True)
