@@ -29,6 +29,9 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "Bound by communication or by waiting for other ranks, which cannot be told apart here, with a probability of "
         "%(percent)s%%."
     ),
+    BottleneckCode.OF_RECORDED_WORK: _(
+        "Device work is missing from the capture: the shares are of the time of the work that was recorded."
+    ),
     BottleneckCode.NO_CLEAR_LEAD: _(
         "Cannot tell what bounds the job: no resource is clearly ahead (compute %(compute)s%%, memory %(memory)s%%, "
         "communication %(communication)s%%)."

@@ -6,6 +6,7 @@ from profiling.analysis import Analysis
 from profiling.bottleneck import Bottleneck
 from profiling.classifier import classify
 from profiling.coarse import coarse_bottleneck
+from profiling.notes import BottleneckCode, Note
 from profiling.rank import RankReading
 
 
@@ -20,6 +21,8 @@ def bottleneck_of(analysis: Analysis) -> Bottleneck | None:
         if all(rank.copies_alone for rank in analysis.ranks):
             return None
         found = classify(analysis.features)
+        if not all(rank.idle_known for rank in analysis.ranks):
+            found = replace(found, warnings=(Note(BottleneckCode.OF_RECORDED_WORK), *found.warnings))
         host_seen = any(_host_seen(rank) for rank in analysis.ranks)
         return found if host_seen else replace(found, host_bound=None)
     return coarse_bottleneck([found for _, found in analysis.evidence])

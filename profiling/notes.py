@@ -102,6 +102,7 @@ class BottleneckCode(StrEnum):
     MEMORY_LEADS = "memory_leads"
     COMMUNICATION_LEADS = "communication_leads"
     COMMUNICATION_OR_WAITING = "communication_or_waiting"
+    OF_RECORDED_WORK = "of_recorded_work"
     NO_CLEAR_LEAD = "no_clear_lead"
     TOO_FEW_KERNELS = "too_few_kernels"
     MATMUL_SHARE = "matmul_share"

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from profiling.analysis import analyse
 from profiling.breakdown import whole_window
+from profiling.document import analysis_document
 from profiling.formats.capture import Capture
 from profiling.formats.registry import read
 from profiling.idle import idle_by_cause
 from profiling.intervals import Intervals
-from profiling.notes import NoteCode
+from profiling.label import bottleneck_of
+from profiling.notes import BottleneckCode, NoteCode
 from profiling.rank import read_rank
 from profiling.timeline import UNKNOWN, Timeline
 
@@ -239,6 +242,17 @@ def test_a_kernel_that_runs_absurdly_over_its_successor_is_cut(tmp_path: Path, a
     assert NoteCode.RUNAWAY_KERNELS in _codes(capture)
     (line,) = capture.timelines
     assert line.duration_ns.tolist() == [10_000] * 3 + [110_000] + [10_000] * len(after)
+
+
+def test_shares_of_a_capture_that_lacks_work_are_said_to_be_of_the_rest(tmp_path: Path) -> None:
+    lost = {"WARNING": ["Dropped 3 records"]}
+    _read(tmp_path, [_kernel(100.0 * at) for at in range(20)], **lost)
+    analysis = analyse([tmp_path / "trace.json"])
+    (rank,) = analysis_document(analysis)["ranks"]
+    assert (rank["gpu_busy_us"], rank["idle_us"]) == (200.0, None)
+    found = bottleneck_of(analysis)
+    assert found is not None
+    assert BottleneckCode.OF_RECORDED_WORK in [note.code for note in found.warnings]
 
 
 @pytest.mark.parametrize("known", [{}, {"correlation": 0}, {"correlation": -1}])
