@@ -52,8 +52,9 @@ class StudiesView(APIView):
         unknown = sorted(set(request.query_params) - {pages.cursor_query_param, pages.page_size_query_param})
         if unknown:
             raise ValidationError({name: [_("There is no filter of this name.")] for name in unknown})
-        page = pages.paginate_queryset(selectors.studies_of(api_owner(request)), request, view=self)
-        return pages.get_paginated_response([_line(study, request) for study in page])
+        studies = selectors.studies_of(api_owner(request)).defer("inputs", "result")
+        page = pages.paginate_queryset(studies, request, view=self)
+        return pages.get_paginated_response([{**_line(study, request), "state": study.state} for study in page])
 
     @extend_schema(
         operation_id="studies_create",
@@ -135,17 +136,12 @@ def _url(study: Study, request: Request) -> str:
     return reverse("api-study", args=[study.pk], request=request)
 
 
-def _state(study: Study) -> str:
-    return study.run.status if study.run else "done"
-
-
 def _line(study: Study, request: Request) -> dict[str, Any]:
     return {
         "id": str(study.pk),
         "title": study.title,
         "created_at": study.created_at.isoformat(),
         "status_url": _url(study, request),
-        "state": _state(study),
     }
 
 

@@ -67,6 +67,16 @@ def test_fragment_speaks_only_when_there_is_something_new(browser: Client) -> No
     assert "hx-swap-oob" not in browser.get(address, {"seen": "running-1"}).content.decode()
 
 
+@pytest.mark.parametrize(
+    ("states", "shown"), [(["queued", "queued"], "waiting"), (["running", "queued"], "running"), (["done"], "running")]
+)
+def test_a_study_whose_files_are_being_read_is_running_in_the_list(
+    browser: Client, states: list[str], shown: str
+) -> None:
+    reading_study(browser, *states)
+    assert f">{shown}</span>" in browser.get("/studies/").content.decode()
+
+
 def test_files_are_counted_and_each_has_its_state(browser: Client) -> None:
     study = reading_study(browser, "done", "failed", "running", "queued")
     html = browser.get(study.get_absolute_url()).content.decode()
