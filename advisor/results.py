@@ -12,7 +12,7 @@ from advisor.engine.explain import EngineCode
 from advisor.evidence_tables import Table, tables
 from advisor.labels import PARTS, RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
-from advisor.wording import sentence as worded
+from advisor.wording import stored_sentence
 from profiling.notes import BottleneckCode
 
 BARS = 5
@@ -210,7 +210,7 @@ class Bottleneck:
 
 def _sentence(coded: Document) -> str:
     """No line break between a number and its percent sign."""
-    return worded(coded["code"], coded["params"]).replace(" %", "\u00a0%")
+    return stored_sentence(coded).replace(" %", "\u00a0%")
 
 
 def server_label(offer: Document) -> str:

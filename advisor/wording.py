@@ -1,5 +1,6 @@
 """Sentences for the codes in a stored answer, in the language of whoever reads it."""
 
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,16 +8,22 @@ from django.utils.translation import gettext
 
 from advisor import messages as engine_messages
 from profiling.bottleneck_messages import FINDINGS
-from profiling.messages import NOTES, with_file
+from profiling.messages import NOTES, in_words, with_file
 
-_TABLES = (NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
+_TEMPLATES = ChainMap(NOTES, FINDINGS, engine_messages.SENTENCES, engine_messages.VERDICTS)
 
 
 def sentence(code: str, params: Mapping[str, Any]) -> str:
     """The sentence of a note, reason or verdict. KeyError for a code that no table knows."""
-    template = next(table[code] for table in _TABLES if code in table)
-    text = str(template) % _Params(params)
-    return with_file(text, params)
+    return with_file(str(_TEMPLATES[code]) % _Params(in_words(params)), params)
+
+
+def stored_sentence(coded: Mapping[str, Any]) -> str:
+    """The same for one ``{"code", "params"}`` of a stored answer: for a code of an older version, what it said then."""
+    try:
+        return sentence(coded["code"], coded["params"])
+    except (KeyError, ValueError):
+        return coded.get("sentence", coded["code"])
 
 
 class _Params(dict[str, Any]):
@@ -34,5 +41,5 @@ def worded(answer: Any) -> Any:
         return answer
     copy = {name: worded(item) if name != "params" else item for name, item in answer.items()}
     if "code" in copy and "params" in copy:
-        copy["sentence"] = sentence(copy["code"], copy["params"])
+        copy["sentence"] = stored_sentence(copy)
     return copy

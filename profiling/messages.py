@@ -224,13 +224,22 @@ _IGNORED: Mapping[RefusalCode, Promise] = {
 
 def sentence(item: Note | Refusal) -> str:
     """The sentence for a note or a refusal in the language that is active now."""
-    params = {**item.params, "accepted": ACCEPTED}
-    if "why" in params:
-        code = RefusalCode(params["why"])
-        params["why"] = str(_IGNORED.get(code, REFUSALS[code])) % {**params, "kind": gettext(str(params.get("kind")))}
+    params = in_words(item.params)
+    return with_file(str(_template(item)) % params, params)
+
+
+def in_words(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as sentences name them: what is a code or a kind of file is said in the language that is active now.
+
+    Raises KeyError where a refusal among them lacks what its sentence names.
+    """
+    params = {**given, "accepted": ACCEPTED}
     if "kind" in params:
         params["kind"] = gettext(str(params["kind"]))
-    return with_file(str(_template(item)) % params, params)
+    if "why" in params:
+        code = RefusalCode(params["why"])
+        params["why"] = str(_IGNORED.get(code, REFUSALS[code])) % params
+    return params
 
 
 def with_file(text: str, params: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from advisor.captured import MOST_BARS, Captured
 from advisor.labels import IDLE_ADVICE, IDLE_CAUSES, RANK_PARTS
 from advisor.models import Study
 from advisor.results import Result
+from advisor.wording import worded
 from tests.advisor.page_support import capture, description
 from tests.advisor.page_support import captured_rank as rank
 from tests.advisor.test_page_result import text_of
@@ -192,3 +193,15 @@ def test_columns_of_which_nothing_is_known_are_left_out(browser: Client, study: 
     text = page(browser, study, rank(0), evidence=[{**entry, "peak_busbw_gbs": {"all_gather": 123.0}}])
     assert "Collective Message size Time per call all-gather 1 MiB 7 µs all-gather 1 KiB 7 µs" in text
     assert f"Peak of all-gather {figures.gigabytes_per_s(123)}" in text
+
+
+def test_notes_say_in_words_why_a_file_was_ignored(browser: Client, study: Study) -> None:
+    params = {"names": "logo.png", "count": 1, "why": "unknown_binary", "kind": "PNG image", "head": "89 50"}
+    text = page(browser, study, rank(0), notes=[{"code": "files_ignored", "params": params}])
+    assert "Ignored logo.png: another kind of file (PNG image)." in text
+
+
+def test_notes_that_this_version_does_not_know_are_told_as_they_were(browser: Client, study: Study) -> None:
+    old = {"code": "of_another_age", "params": {"count": 3}, "sentence": "Three things were so."}
+    assert "Three things were so." in page(browser, study, rank(0), notes=[old])
+    assert worded([old]) == [old]
