@@ -88,6 +88,15 @@ def test_files_are_counted_and_each_has_its_state(browser: Client) -> None:
     assert told == [[name, *state] for name, state in zip(names, states, strict=True)]
 
 
+@pytest.mark.parametrize("count", [2, 64])
+def test_standing_costs_the_same_however_many_files_there_are(
+    browser: Client, count: int, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    study = reading_study(browser, "running", *["queued"] * (count - 1))
+    with django_assert_num_queries(4):  # session, study with its run, parts, their files
+        browser.get(reverse("study-progress", args=[study.pk]))
+
+
 def test_each_file_that_ends_is_not_said_aloud(browser: Client) -> None:
     """The live region is sent anew only with another step or state; the table beside it is not live."""
     study = reading_study(browser, "done", "running")
