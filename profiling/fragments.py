@@ -4,7 +4,7 @@ The events of all captures of an upload are compared, so they wait on disk: memo
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,14 +51,16 @@ def _trace(line: Timeline, path: Path) -> Trace:
     )
 
 
-def fragments(captures: Sequence[tuple[Trace, ...]]) -> dict[int, int]:
+def fragments(captures: Sequence[tuple[Trace, ...]], alive: Callable[[], None] = lambda: None) -> dict[int, int]:
     """Places of the fragments among the captures, each with the place of the capture that it belongs to.
 
     A fragment has far fewer events than a capture of the same rank (or is of no rank), and either that capture has
     all of them too, or the fragment lacks what a profiler writes beside the device's work: the host's, and the job.
+    Each is compared to all others, which takes its time where there are thousands: ``alive()`` is called for each.
     """
     found = {}
     for place, small in enumerate(captures):
+        alive()
         others = (other for other, large in enumerate(captures) if small and other != place and _belongs(small, large))
         whole = next(others, None)
         if whole is not None:

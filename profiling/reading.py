@@ -136,7 +136,8 @@ def read_captures(
         reading = _Reading(keep, len(files) == 1, Path(folder))
         _read_files(files, reading, limits, progress, clock, scratch)
         reading.read_runs()
-        cut_out = fragments(reading.events)
+        total = _stored_bytes(files)
+        cut_out = fragments(reading.events, lambda: progress(total, total) if progress else None)
     if not reading.kept:
         raise _nothing_left(reading.ignored)
     kept = [one for place, one in enumerate(reading.kept) if place not in cut_out]
@@ -151,8 +152,7 @@ def _read_files(
     clock: Callable[[], float] | None,
     scratch: Path | None,
 ) -> None:
-    total = sum(file.path.stat().st_size for file, _ in files if file.path.is_file())
-    done = 0
+    total, done = _stored_bytes(files), 0
     for file, is_named in files:
         report = None if progress is None else _shifted(progress, done, total)
         watch = Watch(limits=limits, progress=report, clock=clock, scratch=scratch)
@@ -165,6 +165,10 @@ def _read_files(
             raise _naming(refusal, file.name, len(files)) from None
         reading.ignored += ignored
         done += file.path.stat().st_size
+
+
+def _stored_bytes(files: Sequence[tuple[NamedFile, bool]]) -> int:
+    return sum(file.path.stat().st_size for file, _ in files if file.path.is_file())
 
 
 def _files(path: Path | NamedFile) -> Iterator[tuple[NamedFile, bool]]:

@@ -73,3 +73,9 @@ def test_memory_does_not_grow_with_the_captures(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * 8 * count
+
+
+def test_the_caller_hears_of_each_comparison(tmp_path: Path) -> None:
+    heard: list[None] = []
+    fragments([kept(tmp_path, rows(2)) for _ in range(5)], lambda: heard.append(None))
+    assert len(heard) == 5
