@@ -228,6 +228,16 @@ _CAPTURES: Mapping[RefusalCode, tuple[Text, Text, Text]] = {
         OTHER_FILE,
     ),
     RefusalCode.TOO_MANY_ROWS: (_("The table is larger than any such report."), _SMALLER, OTHER_FILE),
+    RefusalCode.NOTHING_INSIDE: (
+        _("The archive or folder is empty, or holds hidden files alone."),
+        _("Pack the captures themselves."),
+        OTHER_FILE,
+    ),
+    RefusalCode.READING_OUTDATED: (
+        _("Files were read by an earlier version of the service, and joined by a later one."),
+        _("Upload the capture again."),
+        SAME,
+    ),
     RefusalCode.NO_TRACE_IN_FOLDER: (_("None of the files is a capture."), _KINETO, OTHER_FILE),
 }
 

@@ -172,6 +172,8 @@ REFUSALS: Mapping[RefusalCode, Promise] = {
         "GPU side not recorded (%(launches)s launches, %(kernels)s kernels): record with ProfilerActivity.CUDA."
     ),
     RefusalCode.NOT_A_GPU_TRACE: _("The trace has %(events)s events but none of a GPU profiler."),
+    RefusalCode.NOTHING_INSIDE: _("There are no files inside."),
+    RefusalCode.READING_OUTDATED: _("The service was renewed while this capture was read. Upload it again."),
     RefusalCode.NO_TRACE_IN_FOLDER: _("None of the %(count)s files can be read. Accepted: %(accepted)s."),
     RefusalCode.LINE_TOO_LONG: _("A line of the file is longer than the limit of %(limit)s characters."),
     RefusalCode.DATABASE_DAMAGED: _("The SQLite file is damaged or is not what it seems; export it again."),

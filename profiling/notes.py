@@ -170,6 +170,8 @@ class RefusalCode(StrEnum):
     NO_GPU_WORK = "no_gpu_work"
     NOT_A_GPU_TRACE = "not_a_gpu_trace"
     NO_TRACE_IN_FOLDER = "no_trace_in_folder"
+    NOTHING_INSIDE = "nothing_inside"
+    READING_OUTDATED = "reading_outdated"
     LINE_TOO_LONG = "line_too_long"
     DATABASE_DAMAGED = "database_damaged"
     CUDA_NOT_TRACED = "cuda_not_traced"

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
@@ -61,7 +62,10 @@ def found_by_parts(run: Run) -> tuple[list[FileReading], list[Note]]:
     for part in parts:
         if part.status == RunStatus.FAILED:
             raise _failure(part, len(parts))
-    readings = [loads(bytes(part.reading.data)) for part in parts]
+    try:
+        readings = [loads(bytes(part.reading.data)) for part in parts]
+    except msgspec.ValidationError as error:
+        raise Refusal(RefusalCode.READING_OUTDATED) from error
     return [file for files, _ in readings for file in files], [note for _, notes in readings for note in notes]
 
 

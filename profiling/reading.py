@@ -184,6 +184,8 @@ def _files(path: Path | NamedFile) -> Iterator[tuple[NamedFile, bool]]:
 
 def _nothing_left(ignored: Sequence[Ignored]) -> Refusal:
     """The refusal that says most of an upload without any capture."""
+    if not ignored:
+        return Refusal(RefusalCode.NOTHING_INSIDE)
     if len(ignored) == 1:
         return ignored[0][1]
     for path, refusal in ignored:

@@ -4,6 +4,7 @@ import gzip
 import json
 from datetime import timedelta
 
+import msgspec
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
@@ -154,3 +155,14 @@ def test_progress_is_told_per_file(sent: list[tuple[str, str]]) -> None:
     ]
     assert standing.progress == pytest.approx(1.5 / 4)
     assert standing.files_done == 1
+
+
+def test_a_reading_of_an_older_version_asks_for_the_upload_again(sent: list[tuple[str, str]]) -> None:
+    study = study_of(*ranks(1))
+    read_parts(study.run)
+    StoredReading.objects.update(data=msgspec.msgpack.encode([[{"format": "kineto"}], []]))
+    claim = runs.claim(study.run_id)
+    assert claim is not None
+    services.answer_capture_study(claim)
+    study.run.refresh_from_db()
+    assert (study.run.error_code, study.run.is_bug) == ("reading_outdated", False)

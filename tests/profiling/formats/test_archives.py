@@ -117,7 +117,6 @@ def test_many_by_products_make_a_short_sentence(tmp_path: Path) -> None:
 def test_an_archive_without_captures_says_what_is_most_telling(tmp_path: Path) -> None:
     only_host = b'{"traceEvents":[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":1}]}'
     assert refusal_of(saved(tmp_path, zipped({"a.txt": b"text\n"}))).code == RefusalCode.TEXT_FILE
-    assert refusal_of(saved(tmp_path, zipped({}))).code == RefusalCode.NO_TRACE_IN_FOLDER
     texts = {"a.txt": b"text\n", "b.txt": b"text\n"}
     assert refusal_of(saved(tmp_path, zipped(texts))).code == RefusalCode.NO_TRACE_IN_FOLDER
     refusal = refusal_of(saved(tmp_path, zipped({**texts, "rank0.json": only_host})))
@@ -296,3 +295,8 @@ def test_of_a_long_text_only_its_beginning_is_looked_at_during_the_upload(
 def test_json_behind_the_output_of_a_program_is_not_taken_for_a_trace(tmp_path: Path) -> None:
     output = "".join(f"step {number} loss 0.1\n" for number in range(20_000))
     assert refusal_of(saved(tmp_path, output.encode() + b'{"a": 1}\n')).code == RefusalCode.TEXT_FILE
+
+
+@pytest.mark.parametrize("files", [{}, {"__MACOSX/._a.json": b"x"}])
+def test_an_archive_without_files_says_so(tmp_path: Path, files: dict[str, bytes]) -> None:
+    assert refusal_of(saved(tmp_path, zipped(files))).code == RefusalCode.NOTHING_INSIDE
