@@ -25,7 +25,7 @@ class Limits:
     ratio: int = 200
     ratio_after: int = 16 * MIB
     depth: int = 64
-    events: int = 60_000_000
+    events: int = 20_000_000
     event_bytes: int = 8 * MIB
     metadata_bytes: int = 16 * MIB
     blank_bytes: int = MIB
