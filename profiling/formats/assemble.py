@@ -155,7 +155,7 @@ def timeline_of(
         source=around.source,
         start_ns=column("start")[rows],
         duration_ns=column("duration")[rows],
-        device=column("device")[rows],
+        device=_one_value(column("device")[rows]),
         stream=column("stream")[rows],
         kind=column("kind")[rows],
         name_id=column("name")[rows],
@@ -176,6 +176,11 @@ def timeline_of(
         flops=None if around.flops is None else around.flops[rows],
         moved_bytes=None if around.moved_bytes is None else around.moved_bytes[rows],
     )
+
+
+def _one_value(values: NDArray[Any]) -> NDArray[Any]:
+    """The column without memory of its own where all rows have the same value, as in captures of one device."""
+    return values if (values != values[0]).any() else np.broadcast_to(values[:1].copy(), values.shape)
 
 
 def _bytes(column: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
