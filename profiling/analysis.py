@@ -1,6 +1,5 @@
 """Files of one job to one answer: ranks joined, features for the classifier, the Workload, what else was told."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -12,6 +11,7 @@ from profiling.evidence import Evidence, ExecutionGraph
 from profiling.features import Features, features
 from profiling.formats.capture import Capture, Format
 from profiling.formats.limits import Limits
+from profiling.job_notes import distinct, job_notes, workload_notes
 from profiling.notes import Note, NoteCode, Outcome, outcome_of
 from profiling.rank import RankReading, read_rank
 from profiling.reading import NamedFile, read_captures
@@ -100,12 +100,13 @@ def join_files(
     graphs = [found for file in files for found in file.evidence if isinstance(found, ExecutionGraph)]
     ranks = tuple(_sized(rank, graphs) for rank in ranks)
     waiting = _waiting(ranks)
-    told = _distinct(
+    workload = _workload(ranks, waiting, batch_per_step)
+    told = distinct(
         [
             *notes,
             *(note for file in files for note in file.notes if not (ranks and note.code in _ASK_FOR_A_TRACE)),
-            *_job_notes(ranks, waiting, marks=any(file.format in _MARK_STEPS and file.ranks for file in files)),
-            *_workload_notes(ranks, batch_per_step),
+            *job_notes(ranks, waiting, marks=any(file.format in _MARK_STEPS and file.ranks for file in files)),
+            *([] if workload is None else workload_notes(ranks[median_rank(ranks)], batch_per_step)),
         ]
     )
     return Analysis(
@@ -118,7 +119,7 @@ def join_files(
         ),
         collectives=collective_rows([rank.calls for rank in ranks], waiting),
         features=_features(ranks, waiting) if ranks else None,
-        workload=_workload(ranks, waiting, batch_per_step) if ranks else None,
+        workload=workload,
         evidence=tuple((file.name, found) for file in files for found in file.evidence),
     )
 
@@ -205,84 +206,3 @@ def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None)
         None if waiting is None else waiting.within(rank.calls, place, window.low_ns, window.high_ns).exposed_ns / 1e9
     )
     return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=waited)
-
-
-def _workload_notes(ranks: Sequence[RankReading], batch_per_step: float | None) -> list[Note]:
-    if all(rank.copies_alone for rank in ranks):
-        return []
-    notes = [] if batch_per_step is not None else [Note(NoteCode.BATCH_UNKNOWN)]
-    if ranks[median_rank(ranks)].precision is None:
-        notes.append(Note(NoteCode.PRECISION_ASSUMED, {"precision": "fp32"}))
-    return notes
-
-
-def _job_notes(ranks: Sequence[RankReading], waiting: Waiting | None, *, marks: bool) -> list[Note]:
-    notes = [*_step_notes(ranks, marks), *_rank_notes(ranks)]
-    if not any(rank.calls.kind.size for rank in ranks):
-        return notes
-    if len(ranks) == 1:
-        notes.append(Note(NoteCode.COMMUNICATION_UNVERIFIED))
-    elif waiting is None:
-        notes.append(Note(NoteCode.COLLECTIVES_NOT_ALIGNED))
-    elif waiting.late_ranks:
-        late = {
-            "ranks": ", ".join(str(rank) for rank in waiting.late_ranks),
-            "percent": round(100 * waiting.share, 1),
-            "late_ms": round(waiting.late_ns / 1e6, 3),
-        }
-        notes.append(Note(NoteCode.WAITING_FOR_STRAGGLERS, late))
-    return notes
-
-
-def _step_notes(ranks: Sequence[RankReading], marks: bool) -> list[Note]:
-    """``marks``: the profiler marks steps by itself where its schedule is used, so that their lack is a warning."""
-    notes: list[Note] = []
-    steps = [rank.steps for rank in ranks]
-    if any(one.source is None for one in steps):
-        notes.append(Note(NoteCode.NO_STEP_MARKERS))
-    repeated = [one.repeated for one in steps if one.repeated is not None]
-    if repeated:
-        code = NoteCode.UNMARKED_REPETITION if marks else NoteCode.STEPS_FROM_REPETITION
-        notes.append(Note(code, {"count": min(repeated)}))
-    worst = max(steps, key=lambda one: one.first_ratio or 0.0, default=None)
-    if worst is not None and worst.first_ratio is not None:
-        code = NoteCode.FIRST_STEP_EXCLUDED if worst.set_aside == 1 else NoteCode.FIRST_STEPS_EXCLUDED
-        notes.append(Note(code, {"ratio": round(worst.first_ratio, 1), "count": worst.set_aside}))
-    return notes
-
-
-def _rank_notes(ranks: Sequence[RankReading]) -> list[Note]:
-    notes = []
-    counts = Counter(rank.rank for rank in ranks if rank.rank is not None)
-    for rank, count in sorted(counts.items()):
-        if count > 1:
-            notes.append(Note(NoteCode.DUPLICATE_RANK, {"rank": rank, "count": count}))
-    world = max((rank.world_size or 0 for rank in ranks), default=0)
-    if len(ranks) > 1 and 0 < len(counts) < world:
-        notes.append(Note(NoteCode.RANKS_MISSING, {"seen": len(counts), "world": world}))
-    notes += _size_notes(ranks)
-    if any(not rank.device_named for rank in ranks):
-        notes.append(Note(NoteCode.DEVICE_UNKNOWN))
-    return notes
-
-
-def _size_notes(ranks: Sequence[RankReading]) -> list[Note]:
-    """No size at all where the profiler should have recorded them costs the bandwidths; single ones are a remark."""
-    missing, other = sum(rank.unsized_nccl for rank in ranks), sum(rank.unsized_other for rank in ranks)
-    sized = any((rank.calls.message_bytes != UNKNOWN).any() for rank in ranks)
-    if missing and not sized:
-        return [Note(NoteCode.MESSAGE_SIZES_UNKNOWN, {"count": missing + other})]
-    return [Note(NoteCode.SOME_SIZES_UNKNOWN, {"count": missing + other})] if missing + other else []
-
-
-def _distinct(notes: Iterable[Note]) -> list[Note]:
-    """Each finding once; the same finding of several files with its counts added."""
-    merged: dict[tuple[NoteCode, tuple[tuple[str, object], ...]], Note] = {}
-    for note in notes:
-        key = (note.code, tuple(sorted((name, value) for name, value in note.params.items() if name != "count")))
-        count = note.params.get("count")
-        if key in merged and isinstance(count, int):
-            count += int(merged[key].params["count"])
-            note = Note(note.code, {**note.params, "count": count})
-        merged[key] = note
-    return list(merged.values())

@@ -36,7 +36,6 @@ KINDS = (
     gettext_noop("counters by rocprof"),
     gettext_noop("PyTorch execution trace"),
     gettext_noop("Chakra execution trace"),
-    gettext_noop("JAX or TensorFlow trace"),
     gettext_noop("unknown"),
 )
 """The readers name a kind in English (``profiling.formats``); ``profiling.messages`` puts it into the language."""

@@ -5,23 +5,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from profiling.formats.numbers import integer
+from profiling.timeline import AMD, NVIDIA
 
 _NAME_CHARACTERS = 120
 _SINCE_1970_NS = 10**18
 """A capture's own clock has not run for 30 years: such a time is Unix time."""
 _MAKERS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("NVIDIA", re.compile(r"nvidia|tesla|geforce|quadro|rtx|\b[ABGHLVT]\d{1,3}0[0-9]?s?\b", re.IGNORECASE)),
-    ("AMD", re.compile(r"\bamd\b|instinct|radeon|\bmi\d{2,3}x?\b|\bgfx\d", re.IGNORECASE)),
+    (NVIDIA, re.compile(r"nvidia|tesla|geforce|quadro|rtx|\b[ABGHLVT]\d{1,3}0[0-9]?s?\b", re.IGNORECASE)),
+    (AMD, re.compile(r"\bamd\b|instinct|radeon|\bmi\d{2,3}x?\b|\bgfx\d", re.IGNORECASE)),
     ("Intel", re.compile(r"intel|gaudi|ponte vecchio|\bhl-?\d{3}", re.IGNORECASE)),
     ("Huawei", re.compile(r"ascend|huawei|\bnpu\b", re.IGNORECASE)),
     ("Moore Threads", re.compile(r"moore threads|\bmtt\b", re.IGNORECASE)),
     ("Meta", re.compile(r"\bmtia\b", re.IGNORECASE)),
 )
-_KEYS = {"roctracer_version": "AMD", "hip_runtime_version": "AMD", "hip_driver_version": "AMD",
-         "cupti_version": "NVIDIA", "cuda_runtime_version": "NVIDIA", "cuda_driver_version": "NVIDIA"}  # fmt: skip
+_KEYS = {"roctracer_version": AMD, "hip_runtime_version": AMD, "hip_driver_version": AMD,
+         "cupti_version": NVIDIA, "cuda_runtime_version": NVIDIA, "cuda_driver_version": NVIDIA}  # fmt: skip
 _CALLS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("AMD", re.compile(r"hip[A-Z]|hsa_")),
-    ("NVIDIA", re.compile(r"cuda[A-Z]|cu[A-Z]")),
+    (AMD, re.compile(r"hip[A-Z]|hsa_")),
+    (NVIDIA, re.compile(r"cuda[A-Z]|cu[A-Z]")),
     ("Intel", re.compile(r"ur[A-Z]|ze[A-Z]|pi[A-Z]|sycl")),
     ("Huawei", re.compile(r"acl|Node@|npu", re.IGNORECASE)),
     ("Moore Threads", re.compile(r"musa[A-Z]|mu[A-Z]")),

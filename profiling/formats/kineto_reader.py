@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from profiling.formats import xla_trace
 from profiling.formats.capture import Capture, Format
 from profiling.formats.chrome_json import EventStream
 from profiling.formats.containers import Unpacked
@@ -21,7 +22,10 @@ def recognises(head: Head) -> bool:
 
 
 def read(source: Source) -> Capture:
-    """One Timeline per rank in the file, in memory bounded by its device events. Raises Refusal."""
+    """One Timeline per rank in the file, in memory bounded by its device events. Raises Refusal.
+
+    A trace of XLA whose processes are named late is handed on to its own reader.
+    """
     limits = source.limits
     seen = KinetoCollector(limits)
     stream = EventStream(_plain(source), limits, seen.decode)
@@ -32,6 +36,8 @@ def read(source: Source) -> Capture:
             seen.counts[NoteCode.BAD_TIMES] += add_named_rows(batch, seen.named, seen.device)
     unpacked = source.unpacked
     cut = unpacked.truncated or unpacked.damaged or not stream.complete
+    if seen.other_tool and not seen.device.rows:
+        return xla_trace.read(source)
     _refuse_without_gpu_work(seen, cut=cut, fault=stream.fault)
     built, told = timelines(seen, stream.metadata, source.name, cut=cut)
     notes = [*unpacked.notes, *_reading_notes(stream, unpacked), *_content_notes(seen, stream), *told]
@@ -62,8 +68,6 @@ def _refuse_without_gpu_work(seen: KinetoCollector, *, cut: bool, fault: Refusal
         raise Refusal(RefusalCode.FILE_TRUNCATED)
     if fault is not None:
         raise fault
-    if seen.other_tool:
-        raise Refusal(RefusalCode.NOT_READ_YET, {"kind": "JAX or TensorFlow trace"})
     if seen.events == 0:
         raise Refusal(RefusalCode.NO_EVENTS)
     if seen.events == seen.metadata_events:

@@ -17,7 +17,7 @@ from profiling.formats.kineto_args import decoded
 from profiling.formats.numbers import MOST_BYTES, integer, integers
 from profiling.formats.times import INVALID, nanoseconds
 from profiling.formats.trace_events import Batch, Event
-from profiling.timeline import UNKNOWN, WorkKind
+from profiling.timeline import AMD, UNKNOWN, WorkKind
 
 _GPU = re.compile(r"GPU ?([0-9]{1,4})$")
 _LONGEST_NS = 86_400 * 10**9
@@ -59,7 +59,7 @@ class NamedProcesses:
         names = set(self.processes.values())
         if _ASCEND in names:
             return "Huawei"
-        return "AMD" if any(_GPU.match(name) for name in names) and "CPU HIP API" in names else None
+        return AMD if any(_GPU.match(name) for name in names) and "CPU HIP API" in names else None
 
 
 def _id(value: Any) -> str:

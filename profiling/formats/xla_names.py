@@ -9,7 +9,7 @@ from profiling.formats.columns import CollectiveColumns, kind_column
 from profiling.formats.kineto_args import kind_of
 from profiling.formats.numbers import MOST_BYTES, integer
 from profiling.notes import Note, NoteCode, shown
-from profiling.timeline import UNKNOWN, WorkKind
+from profiling.timeline import AMD, NVIDIA, UNKNOWN, WorkKind
 from profiling.workload import CollectiveKind
 
 GPU_PLANE = re.compile(r"/device:GPU:([0-9]{1,6})\b\s*(.{0,120})", re.DOTALL)
@@ -23,7 +23,7 @@ INPUT = re.compile(r"IteratorGetNext\w*::DoCompute|infeed|(?:dataloader|data_loa
 GRAPH_LAUNCH = re.compile(r"graph_?launch", re.IGNORECASE)
 _BACKWARD = ("transpose(jvp", "gradient_tape/")
 """Automatic differentiation leaves these in the names of operations of JAX and of TensorFlow."""
-_VENDORS: Mapping[str, str] = {"nvidia": "NVIDIA", "amd": "AMD"}
+_VENDORS: Mapping[str, str] = {"nvidia": NVIDIA, "amd": AMD}
 _SIZE = re.compile(r"\bsize:([0-9]{1,19})\b")
 _NUMBER = re.compile(r"([0-9]{1,18})\s*$")
 _PROCESS = re.compile(r"\(?pid\b")

@@ -62,6 +62,13 @@ def test_every_fact_of_the_table(row: Row) -> None:
         assert agrees(document[key], fact), (key, document[key], fact)
 
 
+def test_names_may_stand_behind_all_events(tmp_path: Path) -> None:
+    """Far behind what is looked at to tell the format."""
+    found = captured(tmp_path, [*(work(1, 14, "gemm", 10 * at, 5) for at in range(2000)), *NAMES])
+    assert found.format == Format.XLA_TRACE
+    assert found.timelines[0].duration_ns.tolist() == [5_000] * 2000
+
+
 def test_derived_rows_are_not_counted(tmp_path: Path) -> None:
     events = [
         *NAMES,
