@@ -1,8 +1,9 @@
 """Workload: what one step of a job demands, free of any machine. The contract between profiling and the engine.
 
-Two kinds of evidence meet here. A *described* job has ``model`` (the engine counts its work from the shape); a
-*traced* job has ``measured`` (work per kernel class, seen on a known accelerator). A job may have both: then the
-capture says how long the kernels take and the description says what another partitioning would exchange.
+Two kinds of evidence meet here. A *described* job has ``model`` (a transformer, whose work the engine counts from its
+shape) or ``totals`` (any other model); a *traced* job has ``measured`` (work per kernel class, seen on a known
+accelerator). A job may have both: then the capture says how long the kernels take and the description says what
+another partitioning would exchange. A described job may carry an ``anchor``: a step time measured somewhere.
 
 Units: seconds, bytes, FLOPs. Unknown is ``None``.
 """
@@ -38,7 +39,16 @@ class CollectiveKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """A transformer (dense, decoder or encoder). ``parameters`` overrides the count that the shape implies."""
+    """A transformer: dense or mixture of experts, decoder or encoder.
+
+    ``parameters`` overrides the count that the shape implies. ``head_dim``: width of a query and key head where it is
+    not hidden / heads; ``value_head_dim``: of a value head where that differs. ``kv_latent`` and ``query_latent``:
+    widths of multi-head latent attention (DeepSeek-V2, 2405.04434), positional part included in ``kv_latent``.
+    ``attention_window``: tokens that a query sees in layers with a sliding window; ``windowed_layers``: how many
+    layers have one. Mixture of experts: ``experts`` routed experts a layer, ``experts_per_token`` of them for each
+    token, ``expert_ffn`` wide each, ``shared_expert_ffn`` wide altogether for all tokens; the first ``dense_layers``
+    layers keep the dense MLP of ``ffn_hidden``.
+    """
 
     layers: int
     hidden: int
@@ -49,6 +59,65 @@ class ModelShape:
     ffn_hidden: int | None = None
     gated_mlp: bool = True
     parameters: float | None = None
+    head_dim: int | None = None
+    value_head_dim: int | None = None
+    kv_latent: int | None = None
+    query_latent: int | None = None
+    causal: bool = True
+    attention_window: int | None = None
+    windowed_layers: int = 0
+    tied_embeddings: bool | None = None
+    experts: int | None = None
+    experts_per_token: int | None = None
+    expert_ffn: int | None = None
+    shared_expert_ffn: int = 0
+    dense_layers: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelTotals:
+    """Any other model, by the totals of one forward pass of one sample; backward work is twice the forward.
+
+    ``flops_per_sample``: products and convolutions, a multiply-add counted as two. ``traffic_bytes_per_sample``:
+    device memory read and written by everything else, at 2 bytes a value. ``kernels_per_pass``: launches of a forward
+    pass. ``activation_bytes_per_sample``: kept for the backward pass, at 2 bytes a value.
+    ``embedding_parameters``: part of ``parameters`` that lies in sparse tables, divided over the GPUs and exchanged
+    all-to-all, ``embedding_values_per_sample`` values a sample, instead of all-reduced.
+    """
+
+    family: str
+    parameters: float
+    flops_per_sample: float
+    traffic_bytes_per_sample: float
+    kernels_per_pass: int
+    activation_bytes_per_sample: float
+    embedding_parameters: float = 0.0
+    embedding_values_per_sample: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputPipeline:
+    """What one sample asks of the host before the GPU sees it; None where not known.
+
+    ``cpu_s_per_sample``: seconds of one CPU core. ``bytes_per_sample``: read from storage or the network.
+    """
+
+    cpu_s_per_sample: float | None = None
+    bytes_per_sample: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """A step time that the buyer measured, of this model on ``gpus`` GPUs of a known accelerator.
+
+    ``batch_per_step`` and ``micro_batch`` as they were in that run.
+    """
+
+    accelerator_key: str
+    gpus: int
+    step_s: float
+    batch_per_step: float
+    micro_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +179,13 @@ class Workload:
 
     ``batch_per_step``: samples (sequences, images, requests) that one step of the whole job works through.
     ``micro_batch``: samples per GPU per forward pass, None = chosen by the engine.
-    ``precision``: dtype of the matrix products (``fp32 tf32 fp16 bf16 fp8``).
+    ``precision``: dtype of the matrix products (``fp32 tf32 fp16 bf16 fp8 fp4``).
+    ``output_tokens``: inference only: tokens generated for each request after its prompt of
+    ``model.sequence_length`` tokens; one step is then the whole batch, prompts and answers.
+    ``lora_rank``: low-rank adapters are trained and the base is frozen (2106.09685); None = all is trained.
+    ``weight_bits``: storage of a weight where it is less than the precision's own (4 for QLoRA, AWQ, GPTQ).
+    ``gradient_bits``: size of a gradient value as exchanged, where compressed or kept wide; None = the stack's own.
+    ``stack``: software stack (see ``advisor/engine/calibration/stacks.csv``), None = not told.
     ``peak_memory_bytes``: per GPU, as measured, where known.
     """
 
@@ -120,12 +195,20 @@ class Workload:
     batch_per_step: float
     micro_batch: int | None = None
     model: ModelShape | None = None
+    totals: ModelTotals | None = None
     parameters: float | None = None
     measured: MeasuredStep | None = None
+    anchor: Anchor | None = None
     peak_memory_bytes: float | None = None
     recompute_activations: bool = False
     flash_attention: bool = True
+    output_tokens: int = 0
+    lora_rank: int | None = None
+    weight_bits: int | None = None
+    gradient_bits: int | None = None
+    stack: str | None = None
+    input_pipeline: InputPipeline | None = None
 
     def __post_init__(self) -> None:
-        if self.model is None and self.measured is None:
-            raise ValueError("a workload needs a model shape or a measured step")
+        if self.model is None and self.totals is None and self.measured is None:
+            raise ValueError("a workload needs a model shape, a model's totals or a measured step")

@@ -12,17 +12,20 @@ from math import isfinite
 from typing import Any
 
 from profiling.workload import (
+    Anchor,
     CollectiveKind,
     CollectiveWork,
+    InputPipeline,
     KernelClass,
     KernelWork,
     MeasuredStep,
     Mode,
     ModelShape,
+    ModelTotals,
     Workload,
 )
 
-PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8")
+PRECISIONS = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
 _LONGEST_TEXT = 200
 _MOST_ITEMS = 200
 
@@ -161,6 +164,49 @@ _MODEL = _record(
         "ffn_hidden": _Field(_whole(1, 10_000_000)),
         "gated_mlp": _Field(_boolean),
         "parameters": _Field(_number(1.0, 1e14)),
+        "head_dim": _Field(_whole(1, 100_000)),
+        "value_head_dim": _Field(_whole(1, 100_000)),
+        "kv_latent": _Field(_whole(1, 1_000_000)),
+        "query_latent": _Field(_whole(1, 1_000_000)),
+        "causal": _Field(_boolean),
+        "attention_window": _Field(_whole(1, 100_000_000)),
+        "windowed_layers": _Field(_whole(0, 10_000)),
+        "tied_embeddings": _Field(_boolean),
+        "experts": _Field(_whole(1, 100_000)),
+        "experts_per_token": _Field(_whole(1, 100_000)),
+        "expert_ffn": _Field(_whole(1, 10_000_000)),
+        "shared_expert_ffn": _Field(_whole(0, 10_000_000)),
+        "dense_layers": _Field(_whole(0, 10_000)),
+    },
+)
+_TOTALS = _record(
+    ModelTotals,
+    {
+        "family": _Field(_text, required=True),
+        "parameters": _Field(_number(1.0, 1e14), required=True),
+        "flops_per_sample": _Field(_number(1.0, 1e21), required=True),
+        "traffic_bytes_per_sample": _Field(_number(0.0, 1e17), required=True),
+        "kernels_per_pass": _Field(_whole(1, 10_000_000), required=True),
+        "activation_bytes_per_sample": _Field(_number(0.0, 1e15), required=True),
+        "embedding_parameters": _Field(_number(0.0, 1e14)),
+        "embedding_values_per_sample": _Field(_number(0.0, 1e12)),
+    },
+)
+_ANCHOR = _record(
+    Anchor,
+    {
+        "accelerator_key": _Field(_text, required=True),
+        "gpus": _Field(_whole(1, 100_000), required=True),
+        "step_s": _Field(_STEP_SECONDS, required=True),
+        "batch_per_step": _Field(_number(1.0, 1e9), required=True),
+        "micro_batch": _Field(_whole(1, 1_000_000)),
+    },
+)
+_INPUT = _record(
+    InputPipeline,
+    {
+        "cpu_s_per_sample": _Field(_number(0.0, 1e5)),
+        "bytes_per_sample": _Field(_number(0.0, 1e13)),
     },
 )
 _KERNEL = _record(
@@ -213,6 +259,14 @@ _WORKLOAD = _record(
         "peak_memory_bytes": _Field(_BYTES),
         "recompute_activations": _Field(_boolean),
         "flash_attention": _Field(_boolean),
+        "totals": _Field(_TOTALS),
+        "anchor": _Field(_ANCHOR),
+        "output_tokens": _Field(_whole(0, 10_000_000)),
+        "lora_rank": _Field(_whole(1, 100_000)),
+        "weight_bits": _Field(_whole(1, 32)),
+        "gradient_bits": _Field(_whole(1, 32)),
+        "stack": _Field(_text),
+        "input_pipeline": _Field(_INPUT),
     },
 )
 
@@ -221,7 +275,7 @@ def workload_from_json(document: Any) -> Workload:
     """A parsed JSON document as a Workload. WorkloadError names the first thing that is wrong and where."""
     if not isinstance(document, Mapping):
         raise WorkloadError(WorkloadCode.NOT_AN_OBJECT, "")
-    if document.get("model") is None and document.get("measured") is None:
+    if all(document.get(name) is None for name in ("model", "totals", "measured")):
         raise WorkloadError(WorkloadCode.NEEDS_MODEL_OR_MEASURED, "")
     workload: Workload = _WORKLOAD(document, "")
     if workload.model is not None:

@@ -8,12 +8,12 @@ from advisor.engine.explain import EngineCode
 from advisor.engine.headline import headline, verdict_notes, why_no_verdict
 from advisor.engine.memory import Fit
 from advisor.engine.plans import is_data_parallel, legal_plans
-from advisor.engine.prediction import System
 from advisor.engine.pricing import price_all
 from advisor.engine.ranking import Ranked, listed, ranked
 from advisor.engine.scaling import Curve, curve
 from advisor.engine.selection import selected, with_currency
 from advisor.engine.step import job_of
+from advisor.engine.system import System
 from advisor.engine.table import Table
 from advisor.engine.verdict import Comparison, compare_families
 from advisor.engine.version import ENGINE_VERSION
@@ -123,5 +123,5 @@ def _curves(table: Table, verdict: Comparison | None, order: Sequence[Ranked]) -
         wanted += [("nvlink", verdict.nvlink_system), ("pcie", verdict.pcie_system)]
     if order:
         server = order[0].priced.offer.server
-        wanted.append(("top_offer", (server.accelerator, server.fabric)))
+        wanted.append(("top_offer", System(server.accelerator, server.fabric)))
     return tuple(curve(role, system, table.of_system(system)) for role, system in wanted)

@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import Hardware
-from advisor.engine.plans import Plan
+from advisor.engine.plans import Plan, Recompute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,33 +20,44 @@ class Candidates:
     which: Ints
     dp: Ints
     tp: Ints
+    pp: Ints
+    ep: Ints
+    cp: Ints
+    vpp: Ints
     zero_stage: Ints
     micro_batch: Floats
     recompute: Floats
+    recompute_attention: Floats
 
     def __len__(self) -> int:
         return len(self.which)
 
     @property
     def gpus(self) -> Ints:
-        return self.dp * self.tp
+        return self.dp * self.tp * self.pp * self.cp
 
     @classmethod
     def of(cls, hardware: Hardware, plans: Sequence[Plan], which: Ints) -> Self:
-        """``plans[which[row]]`` on row ``row`` of ``hardware``."""
+        """``plans[which[row]]`` on row ``row`` of ``hardware``.
+
+        ``recompute``: 1 where whole layers are computed again; ``recompute_attention``: 1 where the attention core is,
+        alone or with its layer.
+        """
 
         def whole(name: str) -> Ints:
             return np.array([getattr(plan, name) for plan in plans], dtype=np.int64)[which]
 
+        full = np.array([plan.recompute is Recompute.FULL for plan in plans], dtype=np.float64)
+        core = np.array([plan.recompute is not Recompute.NONE for plan in plans], dtype=np.float64)
+        names = ("dp", "tp", "pp", "ep", "cp", "vpp", "zero_stage")
         return cls(
             hardware=hardware,
             plans=tuple(plans),
             which=which,
-            dp=whole("dp"),
-            tp=whole("tp"),
-            zero_stage=whole("zero_stage"),
+            **{name: whole(name) for name in names},
             micro_batch=whole("micro_batch").astype(np.float64),
-            recompute=whole("recompute").astype(np.float64),
+            recompute=full[which],
+            recompute_attention=core[which],
         )
 
     def take(self, rows: Ints) -> Self:
@@ -76,6 +87,7 @@ class Speed:
     memory: float = 1.0
     communication: float | Floats = 1.0
     host: float = 1.0
+    input: float = 1.0
 
 
 AS_IS = Speed()
@@ -83,15 +95,22 @@ AS_IS = Speed()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """Seconds of one step by what they are spent on; ``step_s`` is the sum of all but the hidden communication."""
+    """Seconds of one step by what they are spent on; ``step_s`` is the sum of all but the hidden communication.
+
+    ``bubble_s``: pipeline stages without work. ``host_s``: launching that the GPU waits for. ``input_s``: waiting for
+    the next batch.
+    """
 
     compute_s: Floats
     memory_s: Floats
     copy_s: Floats
     communication_exposed_s: Floats
     communication_hidden_s: Floats
+    bubble_s: Floats
     host_s: Floats
+    input_s: Floats
 
     @property
     def step_s(self) -> Floats:
-        return self.compute_s + self.memory_s + self.copy_s + self.communication_exposed_s + self.host_s
+        shown = self.compute_s + self.memory_s + self.copy_s + self.communication_exposed_s
+        return shown + self.bubble_s + self.host_s + self.input_s

@@ -12,7 +12,8 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.described import call_s, data_call_s, gradient_exchange, tensor_exchange_s
+from advisor.engine.described import gradient_exchange, tensor_exchange_s
+from advisor.engine.groups import collective_s
 from advisor.engine.hardware import Hardware
 from advisor.engine.kernels import Work, micro_batch_work
 from advisor.engine.shapes import bytes_per_value, counted, parameter_count
@@ -68,7 +69,9 @@ def carried_parts(workload: Workload, captured: Captured, candidates: Candidates
         copy_s=times[KernelClass.COPY],
         communication_exposed_s=exposed_s + tensor_s,
         communication_hidden_s=hidden_s,
+        bubble_s=zero,
         host_s=zero + step.idle_s / speed.host,
+        input_s=zero,
     )
 
 
@@ -169,9 +172,11 @@ def _retimed_s(work: CollectiveWork, size: float, step: MeasuredStep, candidates
     """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size."""
     kind = CollectiveKind.ALL_REDUCE if work.kind is CollectiveKind.UNKNOWN else work.kind
     if work.group_size in (None, step.gpu_count):
-        return data_call_s(candidates, kind, size / candidates.tp, speed)
+        share = size / candidates.tp
+        return collective_s(candidates, kind, share, size=candidates.dp, stride=candidates.tp, speed=speed)
     group = np.full(len(candidates), work.group_size, dtype=np.int64)
-    return call_s(candidates, group, kind, np.full(len(candidates), size), speed)
+    same = np.full(len(candidates), size)
+    return collective_s(candidates, kind, same, size=group, stride=np.ones_like(group), speed=speed)
 
 
 def _new_gradients(workload: Workload, candidates: Candidates, speed: Speed, window_s: Floats) -> tuple[Floats, Floats]:

@@ -6,7 +6,8 @@ import numpy as np
 
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Parts, Speed
-from advisor.engine.collectives import Floats, Ints, group_index, time_s
+from advisor.engine.collectives import Floats
+from advisor.engine.groups import collective_s
 from advisor.engine.kernels import micro_batch_work, optimizer_s
 from advisor.engine.shapes import Counted, bytes_per_value, counted
 from profiling.workload import CollectiveKind, Mode, Workload
@@ -41,7 +42,9 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed) ->
         copy_s=np.zeros(len(candidates)),
         communication_exposed_s=passes * tensor_s + data.exposed_s,
         communication_hidden_s=data.hidden_s,
+        bubble_s=np.zeros(len(candidates)),
         host_s=host_s,
+        input_s=np.zeros(len(candidates)),
     )
 
 
@@ -71,8 +74,9 @@ def tensor_exchange_s(workload: Workload, shape: Counted, candidates: Candidates
     size = values * bytes_per_value(workload.precision)
     training = workload.mode is Mode.TRAINING
     calls = shape.layers * ((4.0 if training else 2.0) + 2.0 * candidates.recompute)
-    one = call_s(candidates, candidates.tp, CollectiveKind.ALL_GATHER, size, speed)
-    other = call_s(candidates, candidates.tp, CollectiveKind.REDUCE_SCATTER, size, speed)
+    neighbours = {"size": candidates.tp, "stride": np.ones_like(candidates.tp), "speed": speed}
+    one = collective_s(candidates, CollectiveKind.ALL_GATHER, size, **neighbours)
+    other = collective_s(candidates, CollectiveKind.REDUCE_SCATTER, size, **neighbours)
     return calls * (one + other)
 
 
@@ -96,7 +100,9 @@ def _data_exchange(
 
 def gradient_exchange(candidates: Candidates, size: Floats, speed: Speed, window_s: Floats) -> Exchange:
     """One all-reduce a step, under the backward pass of the last micro-batch; a tenth always shows."""
-    reduce_s = data_call_s(candidates, CollectiveKind.ALL_REDUCE, size, speed)
+    reduce_s = collective_s(
+        candidates, CollectiveKind.ALL_REDUCE, size, size=candidates.dp, stride=candidates.tp, speed=speed
+    )
     share = np.where(candidates.zero_stage > 0, constant("overlap_window_sharded"), constant("overlap_window"))
     exposed_s = np.maximum(reduce_s - share * window_s, constant("overlap_least_exposed") * reduce_s)
     return Exchange(exposed_s=exposed_s, hidden_s=reduce_s - exposed_s)
@@ -104,31 +110,15 @@ def gradient_exchange(candidates: Candidates, size: Floats, speed: Speed, window
 
 def _sharded_exchange(candidates: Candidates, size: Floats, speed: Speed, window_s: Floats, passes: Floats) -> Exchange:
     """Weights gathered forward and backward, gradients scattered, every micro-batch; prefetched."""
-    gather_s = data_call_s(candidates, CollectiveKind.ALL_GATHER, size, speed)
-    scatter_s = data_call_s(candidates, CollectiveKind.REDUCE_SCATTER, size, speed)
+    gather_s = collective_s(
+        candidates, CollectiveKind.ALL_GATHER, size, size=candidates.dp, stride=candidates.tp, speed=speed
+    )
+    scatter_s = collective_s(
+        candidates, CollectiveKind.REDUCE_SCATTER, size, size=candidates.dp, stride=candidates.tp, speed=speed
+    )
     total_s = 2 * gather_s + scatter_s
     exposed_s = np.maximum(total_s - window_s, 0.0) + constant("contention") * np.minimum(total_s, window_s)
     return Exchange(
         exposed_s=passes * exposed_s,
         hidden_s=passes * (total_s - exposed_s),
     )
-
-
-def call_s(candidates: Candidates, group: Ints, kind: CollectiveKind, size: Floats, speed: Speed) -> Floats:
-    """Seconds of one collective of ``size`` bytes in groups of ``group`` neighbouring ranks."""
-    link = candidates.hardware.link
-    return time_s(link.curves, link.server, group, kind, size) / speed.communication
-
-
-def data_call_s(candidates: Candidates, kind: CollectiveKind, size: Floats, speed: Speed) -> Floats:
-    """Seconds of one collective between data-parallel ranks, which lie ``tp`` apart.
-
-    Over PCIe such a group spans the whole plan, and ``tp`` of them cross the same root at the same time. Measured on
-    an A100 PCIe box: 20.8 GB/s falls to 7.3 with two such groups, 20.9 to 3.9 with four (SimuMax a100_pcie.json).
-    """
-    dp, tp, span = candidates.dp, candidates.tp, candidates.gpus
-    near_s = call_s(candidates, dp, kind, size, speed)
-    crossing = candidates.hardware.link.shared[np.arange(len(candidates)), group_index(span)] > 0
-    traffic = (1 - 1 / dp) / np.maximum(1 - 1 / span, 0.5)
-    far_s = call_s(candidates, span, kind, size, speed) * traffic * tp
-    return np.where(crossing & (tp > 1), far_s, near_s)

@@ -16,6 +16,7 @@ from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, s
 from catalog.specs import AcceleratorSpec, FabricSpec
 
 _FALLBACKS = {
+    "fp4": ("bf16", "fp16", "tf32", "fp32"),
     "fp8": ("bf16", "fp16", "tf32", "fp32"),
     "bf16": ("bf16", "fp16", "tf32", "fp32"),
     "fp16": ("fp16", "bf16", "tf32", "fp32"),
@@ -108,8 +109,8 @@ def gemm_law(accelerator: AcceleratorSpec) -> GemmLaw:
 
 def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: str) -> Hardware:
     """Arrays for these servers; every accelerator must have a rate for ``precision`` (see ``running_dtype``)."""
-    accelerators = [accelerator for accelerator, _ in servers]
-    routes = [[route(accelerator, fabric, group) for group in GROUPS] for accelerator, fabric in servers]
+    accelerators = [accelerator for accelerator, *_ in servers]
+    routes = [[route(accelerator, fabric, group) for group in GROUPS] for accelerator, fabric, *_ in servers]
     return Hardware(
         compute=_compute(accelerators, precision),
         memory=Memory(
@@ -123,7 +124,9 @@ def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: s
 def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute:
     laws = [gemm_law(accelerator) for accelerator in accelerators]
     peaks = [a.dense_flops_per_s[running_dtype(a, precision) or ""] for a in accelerators]
-    gains = [_fp8_gain(a, peak) if precision == "fp8" else 1.0 for a, peak in zip(accelerators, peaks, strict=True)]
+    gains = [
+        _fp8_gain(a, peak) if precision in ("fp8", "fp4") else 1.0 for a, peak in zip(accelerators, peaks, strict=True)
+    ]
     names = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
     return Compute(
         peak_flops_per_s=_column(peaks),
@@ -139,7 +142,7 @@ def _fp8_gain(accelerator: AcceleratorSpec, peak: float) -> float:
 
 
 def _link(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], routes: Sequence[Sequence[Route]]) -> Link:
-    hosts = (host_link_bytes_per_s(accelerator, fabric) or _LEAST_HOST_LINK for accelerator, fabric in servers)
+    hosts = (host_link_bytes_per_s(accelerator, fabric) or _LEAST_HOST_LINK for accelerator, fabric, *_ in servers)
     return Link(
         curves=np.array([[log_times(way, group) for way, group in zip(row, GROUPS, strict=True)] for row in routes]),
         server=np.arange(len(servers)),

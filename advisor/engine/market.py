@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from advisor.engine.prediction import System
+from advisor.engine.system import System
 from catalog.specs import DatePrecision, OfferSpec, PricingModel, TopologyClass
 
 LEAST_PROVIDERS = 3

@@ -8,7 +8,8 @@ from math import log
 from advisor.engine.fabric import silicon_family
 from advisor.engine.market import smallest_sold
 from advisor.engine.plans import GPU_COUNTS
-from advisor.engine.prediction import Outcome, Prediction, System
+from advisor.engine.prediction import Outcome, Prediction
+from advisor.engine.system import System
 from catalog.specs import OfferSpec
 
 
@@ -34,7 +35,7 @@ def pairs_of(
 ) -> list[Pair]:
     """(NVLink, PCIe) of every family and GPU count (2 and up) that is predicted on both sides, in that order."""
     families: dict[str, list[int]] = {}
-    for place, (accelerator, _) in enumerate(systems):
+    for place, (accelerator, *_) in enumerate(systems):
         families.setdefault(silicon_family(accelerator.key), []).append(place)
     found = (
         _best([_side(place, systems, predictions, offers, gpus) for place in families[family]])

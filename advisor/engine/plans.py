@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from math import ceil
 from typing import Any
 
@@ -10,18 +11,28 @@ from advisor.engine.shapes import counted
 from profiling.workload import CollectiveKind, MeasuredStep, Mode, Workload
 
 GPU_COUNTS = (1, 2, 4, 8)
-"""GPU counts that are predicted, up to what the server has."""
+"""GPU counts that are predicted inside one server, up to what it has."""
 
 _LARGEST_MICRO_BATCH = 64
 
 
+class Recompute(StrEnum):
+    """Activations computed again in the backward pass: none, those of the attention core, whole layers."""
+
+    NONE = "none"
+    SELECTIVE = "selective"
+    FULL = "full"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Plan:
-    """``dp`` x ``tp`` ranks (``pp``, ``ep``, ``cp`` are 1: one server).
+    """``dp`` x ``cp`` x ``tp`` x ``pp`` ranks; neighbours are tensor-parallel first, then context, data, pipeline.
 
-    ``zero_stage`` 0 replicates, 1 shards the optimizer, 3 shards everything (FSDP). ``micro_batch``: samples per rank
-    and forward pass, ``accumulation`` passes a step; 0 micro-batch = as captured. ``captured``: the capture's own
-    layout, which is not data-parallel alone; its ranks count as ``dp``.
+    ``ep``: ranks that the experts of a layer are divided over; they are taken from tp x cp x dp and add none.
+    ``vpp``: model chunks of each pipeline stage (1 = not interleaved). ``zero_stage`` 0 replicates, 1 shards the
+    optimizer, 2 the gradients as well, 3 everything (FSDP). ``micro_batch``: samples per rank and forward pass,
+    ``accumulation`` passes a step; 0 micro-batch = as captured. ``captured``: the capture's own layout, which is not
+    data-parallel alone; its ranks count as ``dp``.
     """
 
     dp: int = 1
@@ -29,10 +40,11 @@ class Plan:
     pp: int = 1
     ep: int = 1
     cp: int = 1
+    vpp: int = 1
     zero_stage: int = 0
     micro_batch: int = 0
     accumulation: int = 1
-    recompute: bool = False
+    recompute: Recompute = Recompute.NONE
     captured: bool = False
 
     @property
@@ -41,17 +53,21 @@ class Plan:
 
     @property
     def label(self) -> str:
-        """Short name, the same in every language: ``dp4 tp2 zero1 mb8 x2 rc``."""
+        """Short name, the same in every language: ``dp4 tp2 pp2x5 zero1 mb8 x2 rc``."""
         if self.captured:
             return "captured"
-        parts = [f"dp{self.dp}", f"tp{self.tp}" if self.tp > 1 else ""]
+        parts = [f"dp{self.dp}"]
+        parts += [f"{name}{size}" for name, size in (("tp", self.tp), ("cp", self.cp), ("ep", self.ep)) if size > 1]
+        parts += [f"pp{self.pp}" + (f"x{self.vpp}" if self.vpp > 1 else "") if self.pp > 1 else ""]
         parts += [
             f"zero{self.zero_stage}" if self.zero_stage else "",
             f"mb{self.micro_batch}" if self.micro_batch else "",
         ]
-        parts += [f"x{self.accumulation}" if self.accumulation > 1 else "", "rc" if self.recompute else ""]
+        parts += [f"x{self.accumulation}" if self.accumulation > 1 else "", _RECOMPUTE_LABELS[self.recompute]]
         return " ".join(part for part in parts if part)
 
+
+_RECOMPUTE_LABELS = {Recompute.NONE: "", Recompute.SELECTIVE: "rc-sel", Recompute.FULL: "rc"}
 
 _PLAN_TYPES = {item.name: item.type for item in fields(Plan)}
 _LARGEST = 1_000_000
@@ -85,7 +101,7 @@ def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
     return (plan,) if fills and _layout(plan)[:3] in layouts else ()
 
 
-def _layout(plan: Plan) -> tuple[int, int, int, bool, bool]:
+def _layout(plan: Plan) -> tuple[int, int, int, Recompute, bool]:
     return plan.dp, plan.tp, plan.zero_stage, plan.recompute, plan.captured
 
 
@@ -94,12 +110,22 @@ def plan_from_json(document: Any) -> Plan:
     if not isinstance(document, Mapping):
         raise EngineRefusal(EngineCode.PLAN_INVALID, field="plan")
     for name, value in document.items():
-        kind = _PLAN_TYPES.get(name)
-        if kind is None or type(value) is not kind or not 0 <= value <= _LARGEST:
+        if not _is_valid(name, value):
             raise EngineRefusal(EngineCode.PLAN_INVALID, field=str(name)[:40])
-        if value < 1 and name in ("dp", "tp", "pp", "ep", "cp", "accumulation"):
-            raise EngineRefusal(EngineCode.PLAN_INVALID, field=name)
-    return Plan(**document)
+    again = document.get("recompute", Recompute.NONE)
+    return Plan(**{**document, "recompute": _BY_FLAG.get(again) or Recompute(again)})
+
+
+_BY_FLAG = {False: Recompute.NONE, True: Recompute.FULL}
+_AT_LEAST_ONE = frozenset({"dp", "tp", "pp", "ep", "cp", "vpp", "accumulation"})
+
+
+def _is_valid(name: Any, value: Any) -> bool:
+    """``recompute`` also takes true (whole layers) and false."""
+    if name == "recompute":
+        return type(value) is bool or (type(value) is str and value in set(Recompute))
+    kind = _PLAN_TYPES.get(name)
+    return type(value) is kind and (1 if name in _AT_LEAST_ONE else 0) <= value <= _LARGEST
 
 
 def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:
@@ -149,10 +175,10 @@ def _zero_stages(workload: Workload, dp: int) -> Iterable[int]:
     return (0, 1, 3) if workload.mode is Mode.TRAINING and dp > 1 else (0,)
 
 
-def _recompute(workload: Workload) -> Iterable[bool]:
+def _recompute(workload: Workload) -> Iterable[Recompute]:
     if workload.mode is not Mode.TRAINING:
-        return (False,)
-    return (True,) if workload.recompute_activations else (False, True)
+        return (Recompute.NONE,)
+    return (Recompute.FULL,) if workload.recompute_activations else (Recompute.NONE, Recompute.FULL)
 
 
 def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iterator[Plan]:

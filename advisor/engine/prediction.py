@@ -17,7 +17,8 @@ from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
 from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
-from catalog.specs import AcceleratorSpec, FabricSpec, ServerSpec
+from advisor.engine.system import System
+from catalog.specs import AcceleratorSpec, ServerSpec
 from profiling.notes import Note
 from profiling.workload import Workload
 
@@ -30,7 +31,9 @@ class StepTime:
     memory_s: float
     copy_s: float
     communication_exposed_s: float
+    bubble_s: float
     host_s: float
+    input_s: float
     communication_hidden_s: float
 
 
@@ -87,7 +90,6 @@ class Shortage:
     memory: MemoryFit
 
 
-System = tuple[AcceleratorSpec, FabricSpec]
 Outcome = Prediction | Shortage
 
 
@@ -105,7 +107,7 @@ def predict(
     EngineRefusal where there is no answer:
     unknown accelerator of a trace, no rate for the precision, no legal plan, nothing fits.
     """
-    job, system = job_of(workload, traced_accelerator), (server.accelerator, server.fabric)
+    job, system = job_of(workload, traced_accelerator), System(server.accelerator, server.fabric)
     if running_dtype(server.accelerator, workload.precision) is None:
         raise no_rate(server.accelerator, workload.precision)
     plans = legal_plans(workload, gpus)
@@ -211,7 +213,7 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
             bottleneck=label(bound[i]),
             sensitivities=by_name(bound[i]),
             evidence=levels[i],
-            notes=notes_for(job, *systems[places[i]], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
+            notes=notes_for(job, *systems[places[i]][:2], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
         )
         for i in range(len(rows))
     ]

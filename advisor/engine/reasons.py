@@ -28,7 +28,7 @@ def _notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int
     if gpus > 1:
         yield from _link_notes(job, accelerator, fabric, gpus)
     dtype = running_dtype(accelerator, job.workload.precision)
-    if dtype is not None and dtype != job.workload.precision and job.workload.precision != "fp8":
+    if dtype is not None and dtype != job.workload.precision and job.workload.precision not in ("fp8", "fp4"):
         yield Note(EngineCode.DTYPE_FALLBACK, {"wanted": job.workload.precision, "used": dtype})
     if gemm_law(accelerator).evidence != "measured":
         yield Note(EngineCode.ACCELERATOR_NOT_MEASURED, {"accelerator": accelerator.name})

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-from advisor.engine.prediction import Outcome, Prediction, System
+from advisor.engine.prediction import Outcome, Prediction
+from advisor.engine.system import System
 
 PAYS_SHARE = 0.5
 """More GPUs pay while at least this share of them arrives as throughput."""
@@ -42,7 +43,7 @@ def curve(role: str, system: System, outcomes: Mapping[int, Outcome]) -> Curve:
     points = tuple(
         Point(prediction=one, efficiency=rate / most) for one, rate, most in zip(ready, rates, best, strict=True)
     )
-    accelerator, fabric = system
+    accelerator, fabric = system[:2]
     return Curve(
         role=role,
         accelerator_key=accelerator.key,

@@ -14,8 +14,9 @@ import numpy as np
 from advisor.engine.hardware import hardware
 from advisor.engine.memory import fit, need_bytes
 from advisor.engine.plans import legal_plans
-from advisor.engine.prediction import System, best_rows, candidates_on
+from advisor.engine.prediction import best_rows, candidates_on
 from advisor.engine.step import Job, samples_per_step, step_parts
+from advisor.engine.system import System
 
 PLAYERS = ("compute", "memory", "link")
 _SWAPS = tuple(tuple(bool(mask >> bit & 1) for bit in range(len(PLAYERS))) for mask in range(2 ** len(PLAYERS)))

@@ -8,9 +8,10 @@ from typing import Self
 from advisor.engine.calibrated import constant
 from advisor.engine.memory import Fit
 from advisor.engine.plans import GPU_COUNTS, Plan
-from advisor.engine.prediction import MemoryFit, Outcome, Prediction, Shortage, System, predict_all
+from advisor.engine.prediction import MemoryFit, Outcome, Prediction, Shortage, predict_all
 from advisor.engine.shapes import bytes_per_value, parameter_count
 from advisor.engine.step import Job
+from advisor.engine.system import System
 from catalog.specs import FabricSpec, OfferSpec
 from profiling.workload import CollectiveKind, Mode
 
@@ -30,7 +31,7 @@ class Table:
         for offer in sorted(offers, key=lambda offer: offer.key):
             server = offer.server
             key = server.accelerator.key, server.fabric
-            systems.setdefault(key, (server.accelerator, server.fabric))
+            systems.setdefault(key, System(server.accelerator, server.fabric))
             largest[key] = max(largest[key], server.gpu_count)
         counts = [[count for count in GPU_COUNTS if count <= largest[key]] for key in systems]
         found = [

@@ -12,10 +12,11 @@ from advisor.engine.explain import EngineCode, VerdictCode
 from advisor.engine.fabric import silicon_family
 from advisor.engine.market import MarketPremium, market_premium
 from advisor.engine.pairs import Pair, pairs_of
-from advisor.engine.prediction import Outcome, Prediction, System
+from advisor.engine.prediction import Outcome, Prediction
 from advisor.engine.ranking import paired_range
 from advisor.engine.shares import speedup_shares
 from advisor.engine.step import Job
+from advisor.engine.system import System
 from catalog.specs import OfferSpec
 
 _ASSUMED = frozenset({EngineCode.FABRIC_ASSUMED, EngineCode.FABRIC_UNKNOWN})

@@ -4,7 +4,8 @@ from dataclasses import asdict
 from typing import Any
 
 from advisor.engine.market import MarketPremium
-from advisor.engine.prediction import Prediction, System
+from advisor.engine.prediction import Prediction
+from advisor.engine.system import System
 from advisor.engine.verdict import Comparison, rests_on_assumption
 
 Document = dict[str, Any]

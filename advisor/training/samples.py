@@ -12,8 +12,9 @@ from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import running_dtype
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
 from advisor.engine.plans import GPU_COUNTS, legal_plans
-from advisor.engine.prediction import System, best_rows, candidates_for
+from advisor.engine.prediction import best_rows, candidates_for
 from advisor.engine.step import job_of, samples_per_step, step_parts
+from advisor.engine.system import System
 from advisor.training.jobs import PARTS, Family, Job, draw_job
 from advisor.training.servers import gpu_counts, server_name, training_servers
 from advisor.training.steps import RESOURCES, Odds, Spent, draw_odds, lasting_s, sensitivities, spent

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Mapping
 from importlib.resources import files
 
-from advisor.engine.prediction import System
+from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 
 _DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8")
@@ -13,7 +13,7 @@ _DTYPES = ("fp32", "tf32", "fp16", "bf16", "fp8")
 def training_servers() -> tuple[System, ...]:
     """Accelerators and fabrics in the order of ``servers.csv``, PCIe and NVLink of several generations."""
     text = files("advisor.training").joinpath("servers.csv").read_text(encoding="utf-8")
-    return tuple((_accelerator(row), _fabric(row)) for row in csv.DictReader(text.splitlines()))
+    return tuple(System(_accelerator(row), _fabric(row)) for row in csv.DictReader(text.splitlines()))
 
 
 def gpu_counts() -> tuple[int, ...]:
@@ -23,7 +23,7 @@ def gpu_counts() -> tuple[int, ...]:
 
 
 def server_name(system: System) -> str:
-    accelerator, fabric = system
+    accelerator, fabric = system[:2]
     return f"{accelerator.key} {fabric.topology}"
 
 

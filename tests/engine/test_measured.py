@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from advisor.engine.plans import Plan
+from advisor.engine.plans import Plan, Recompute
 from advisor.engine.prediction import predict
 from profiling.workload import CollectiveKind, Mode, ModelShape, Workload
 from tests.engine.machines import A100_PCIE, A100_SXM, H100_PCIE, H100_SXM, NVSWITCH, PCIE_P2P, server
@@ -90,7 +90,7 @@ def predicted(row):
         zero_stage=SHARDED.get(row["zero_stage"].lower(), 0),
         micro_batch=micro,
         accumulation=ceil(batch / dp / micro),
-        recompute=recompute,
+        recompute=Recompute.FULL if recompute else Recompute.NONE,
     )
     machine = server(ACCELERATORS[row["gpu_key"]], FABRICS[row["intra_class"]])
     return predict(job, server=machine, gpus=gpus, plan=plan)

@@ -7,7 +7,7 @@ import pytest
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import hardware
 from advisor.engine.memory import Fit
-from advisor.engine.plans import Plan, legal_plans, plan_from_json
+from advisor.engine.plans import Plan, Recompute, legal_plans, plan_from_json
 from advisor.engine.prediction import predict
 from profiling.workload import CollectiveKind, CollectiveWork, Mode
 from tests.engine.machines import (
@@ -230,14 +230,14 @@ def test_memory_of_one_gpu(job, accelerator, fit):
 
 
 def test_states_of_a_7b_model_take_16_bytes_a_parameter():
-    need = step(TRAINING_7B, MI300X, NVSWITCH, plan(recompute=True)).memory.need_bytes
+    need = step(TRAINING_7B, MI300X, NVSWITCH, plan(recompute=Recompute.FULL)).memory.need_bytes
     assert 6.74e9 * 16 < need < 6.74e9 * 16 * 1.35
 
 
 def test_sharding_and_recomputing_save_memory():
     needs = [
         step(TRAINING_7B, H100_SXM, NVSWITCH, plan(dp=8, zero_stage=stage, recompute=again)).memory.need_bytes
-        for stage, again in ((0, False), (1, False), (3, False), (3, True))
+        for stage, again in ((0, Recompute.NONE), (1, Recompute.NONE), (3, Recompute.NONE), (3, Recompute.FULL))
     ]
     assert needs == sorted(needs, reverse=True)
 

@@ -34,8 +34,8 @@ def test_a_small_count_that_recomputes_is_no_base():
     drawn, found = curve_of(replace(TRAINING_7B, batch_per_step=16), H100_SXM, NVSWITCH)
     first, last = drawn.points[0], drawn.points[-1]
     assert not isinstance(found[1], Prediction)
-    assert first.prediction.plan.recompute
-    assert not last.prediction.plan.recompute
+    assert first.prediction.plan.recompute == "full"
+    assert last.prediction.plan.recompute == "none"
     assert per_gpu(last) > per_gpu(first)
     assert first.efficiency == 1
 
