@@ -82,6 +82,7 @@ def _without_prediction(workload: Workload | None, goal: Goal, refusal: EngineRe
         "verdict": {"outcome": "unknown", **note, "comparisons": []},
         "offers": [],
         "offers_total": 0,
+        "plans": [],
         "scaling": [],
         "notes": [note],
         "catalog_revision": catalog.current_revision(),

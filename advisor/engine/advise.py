@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from advisor.engine.compare import Comparable, comparables
 from advisor.engine.cost import DEFAULT_STEPS, Goal, Priced, total_samples
 from advisor.engine.explain import EngineCode
 from advisor.engine.headline import headline, verdict_notes, why_no_verdict
@@ -39,6 +40,7 @@ class Advice:
     verdict: Comparison | None
     verdict_notes: tuple[Note, ...]
     comparisons: tuple[Comparison, ...]
+    plans: tuple[Comparable, ...]
     scaling: tuple[Curve, ...]
     notes: tuple[Note, ...]
     engine_version: str = ENGINE_VERSION
@@ -64,6 +66,7 @@ def advise(
     foreign = [one for one in lines if one.offer.currency != goal.currency]
     comparisons = compare_families(job, table.systems, table.outcomes, kept, goal)
     verdict = headline(comparisons, job, goal, order)
+    shown = _shown(verdict, order)
     beside = verdict_notes(verdict, job, order) if verdict else (why_no_verdict(job, table.outcomes),)
     return Advice(
         workload=workload,
@@ -73,7 +76,8 @@ def advise(
         verdict=verdict,
         verdict_notes=beside,
         comparisons=comparisons,
-        scaling=_curves(table, verdict, order),
+        plans=comparables(job, shown),
+        scaling=tuple(curve(role, system, table.of_system(system)) for role, system, _ in shown),
         notes=(*_unchecked(order), *_job_notes(workload, goal), *left_out, *missed, *_order_notes(order, foreign)),
     )
 
@@ -117,11 +121,13 @@ def _order_notes(order: Sequence[Ranked], foreign: Sequence[Priced]) -> list[Not
     return notes
 
 
-def _curves(table: Table, verdict: Comparison | None, order: Sequence[Ranked]) -> tuple[Curve, ...]:
-    wanted: list[tuple[str, System]] = []
+def _shown(verdict: Comparison | None, order: Sequence[Ranked]) -> list[tuple[str, System, int]]:
+    """Machines that are shown more closely, with the number of GPUs: both sides of the verdict, the first offer."""
+    wanted: list[tuple[str, System, int]] = []
     if verdict is not None:
-        wanted += [("nvlink", verdict.nvlink_system), ("pcie", verdict.pcie_system)]
+        wanted += [("nvlink", verdict.nvlink_system, verdict.gpus), ("pcie", verdict.pcie_system, verdict.gpus)]
     if order:
         server = order[0].priced.offer.server
-        wanted.append(("top_offer", System(server.accelerator, server.fabric)))
-    return tuple(curve(role, system, table.of_system(system)) for role, system in wanted)
+        first = System(server.accelerator, server.fabric)
+        wanted.append(("top_offer", first, order[0].priced.prediction.gpus))
+    return wanted

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 from advisor.engine.advise import Advice
+from advisor.engine.compare_document import comparable_document, memory_document, plan_document
 from advisor.engine.cost import Goal
-from advisor.engine.plans import Plan
 from advisor.engine.prediction import Prediction
 from advisor.engine.ranking import Ranked
 from advisor.engine.scaling import Curve
@@ -35,6 +35,7 @@ def document(advice: Advice, limit: int | None = 20) -> Document:
         "bottleneck": _bottleneck(first),
         "offers": [_offer(one) for one in advice.offers[:limit]],
         "offers_total": len(advice.offers),
+        "plans": [comparable_document(one) for one in advice.plans],
         "scaling": [_curve(one) for one in advice.scaling],
         "notes": [note_document(note) for note in advice.notes],
     }
@@ -46,7 +47,6 @@ def note_document(note: Note) -> Document:
 
 def prediction_document(prediction: Prediction) -> Document:
     """One prediction, by parts, with its range."""
-    memory = prediction.memory
     return {
         "gpus": prediction.gpus,
         "plan": plan_document(prediction.plan),
@@ -56,26 +56,12 @@ def prediction_document(prediction: Prediction) -> Document:
         "parts": asdict(prediction.parts),
         "samples_per_step": prediction.samples_per_step,
         "samples_per_s": prediction.samples_per_s,
-        "memory": {
-            "verdict": memory.verdict.value,
-            "need_bytes": memory.need_bytes,
-            "capacity_bytes": memory.capacity_bytes,
-            "shortfall_bytes": _above_zero(memory.shortfall_bytes),
-            "headroom_bytes": _above_zero(memory.shortfall_bytes, -1),
-        },
+        "memory": memory_document(prediction.memory),
         "bottleneck": prediction.bottleneck,
         "sensitivities": dict(prediction.sensitivities),
         "evidence": prediction.evidence.value,
         "notes": [note_document(note) for note in prediction.notes],
     }
-
-
-def _above_zero(amount: float | None, sign: int = 1) -> float | None:
-    return None if amount is None else max(sign * amount, 0.0)
-
-
-def plan_document(plan: Plan) -> Document:
-    return {**asdict(plan), "label": plan.label}
 
 
 def workload_summary(workload: Workload) -> Document:
