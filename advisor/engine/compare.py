@@ -40,7 +40,7 @@ def method_of(plan: Plan) -> str:
 
 
 def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[Outcome, ...]:
-    """The best plan of each method on ``gpus`` GPUs, best first, at most ``limit``; those that are too large at the end.
+    """The best plan of each method on ``gpus`` GPUs, best first, at most ``limit``; what does not fit at the end.
 
     The order is that of the search for the best plan: what fits before what is tight, then samples per second; what
     does not fit by how much is missing. Empty where the job cannot be divided over so many GPUs.
