@@ -12,11 +12,14 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.described import gradient_exchange, tensor_exchange_s
+from advisor.engine.described import gradient_value_bytes
+from advisor.engine.exchanges import Replicas, gradient_exchange, tensor_exchange_s
 from advisor.engine.groups import collective_s
 from advisor.engine.hardware import Hardware
-from advisor.engine.kernels import Work, micro_batch_work
+from advisor.engine.kernels import Work
 from advisor.engine.shapes import bytes_per_value, counted, parameter_count
+from advisor.engine.stacks import stack_of
+from advisor.engine.transformer import micro_batch_work
 from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
 
 _LARGE_SIDE = 4096
@@ -183,6 +186,15 @@ def _new_gradients(workload: Workload, candidates: Candidates, speed: Speed, win
     parameters = parameter_count(workload)
     if workload.mode is Mode.INFERENCE or parameters is None:
         return np.zeros(len(candidates)), np.zeros(len(candidates))
-    size = parameters * bytes_per_value(workload.precision) / candidates.tp
-    found = gradient_exchange(candidates, size, speed, window_s)
+    stack = stack_of(workload.stack)
+    found = gradient_exchange(
+        Replicas(parameters=parameters / candidates.tp, size=candidates.dp, stride=candidates.tp),
+        candidates,
+        speed,
+        stack=stack,
+        gradient_bytes=gradient_value_bytes(workload, stack),
+        weight_bytes=bytes_per_value(workload.precision),
+        micro_s=window_s,
+        passes=np.ones(len(candidates)),
+    )
     return found.exposed_s, found.hidden_s

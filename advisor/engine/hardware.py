@@ -10,10 +10,12 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from advisor.engine.calibrated import GemmLaw, constant, gemm_laws
+from advisor.engine.calibrated import GemmLaw, constant, gemm_laws, network_laws
 from advisor.engine.collectives import Floats, Ints, log_times
 from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, silicon_family
-from catalog.specs import AcceleratorSpec, FabricSpec
+from advisor.engine.network import domain_gpus, network_of
+from advisor.engine.system import System
+from catalog.specs import AcceleratorSpec
 
 _FALLBACKS = {
     "fp4": ("bf16", "fp16", "tf32", "fp32"),
@@ -53,6 +55,8 @@ class Link:
     """``curves``: ln(s) ``[server, group, kind, size]``, one for each ``server`` (not copied when rows repeat).
 
     ``log_slower``, ``log_faster`` (80 % range of a collective's time, ln) and ``shared``: ``[row, group]``.
+    ``domain_gpus``: GPUs that need no NIC to reach each other. ``network_s_per_byte``: over one GPU's share of the
+    NICs, inf where nobody states the network; hops and the range of the network: as in ``NetworkLaw``.
     """
 
     curves: Floats
@@ -61,9 +65,24 @@ class Link:
     log_faster: Floats
     shared: Floats
     host_bytes_per_s: Floats
+    domain_gpus: Ints
+    network_s_per_byte: Floats
+    tree_hop_s: Floats
+    ring_hop_s: Floats
+    member_hop_s: Floats
+    network_log_slower: Floats
+    network_log_faster: Floats
 
 
-_Part = TypeVar("_Part", Compute, Memory, Link)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """``node_gpus``: GPUs of one server, 0 = all in one; ``cpu_cores`` of one server, NaN where not known."""
+
+    node_gpus: Ints
+    cpu_cores: Floats
+
+
+_Part = TypeVar("_Part", Compute, Memory, Link, Host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +92,7 @@ class Hardware:
     compute: Compute
     memory: Memory
     link: Link
+    host: Host
 
     def __len__(self) -> int:
         return len(self.memory.bytes_per_s)
@@ -84,7 +104,11 @@ class Hardware:
     def mixed(self, compute: Ints, memory: Ints, link: Ints) -> Self:
         """Rows put together from the compute of one server, the memory of another and the links of a third."""
         return replace(
-            self, compute=_take(self.compute, compute), memory=_take(self.memory, memory), link=_take(self.link, link)
+            self,
+            compute=_take(self.compute, compute),
+            memory=_take(self.memory, memory),
+            link=_take(self.link, link),
+            host=_take(self.host, link),
         )
 
 
@@ -107,7 +131,7 @@ def gemm_law(accelerator: AcceleratorSpec) -> GemmLaw:
     return laws.get(silicon_family(accelerator.key), laws["*"])
 
 
-def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: str) -> Hardware:
+def hardware(servers: Sequence[System], precision: str) -> Hardware:
     """Arrays for these servers; every accelerator must have a rate for ``precision`` (see ``running_dtype``)."""
     accelerators = [accelerator for accelerator, *_ in servers]
     routes = [[route(accelerator, fabric, group) for group in GROUPS] for accelerator, fabric, *_ in servers]
@@ -118,6 +142,14 @@ def hardware(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], precision: s
             capacity_bytes=_column(a.memory_bytes for a in accelerators),
         ),
         link=_link(servers, routes),
+        host=_host(servers),
+    )
+
+
+def _host(systems: Sequence[System]) -> Host:
+    return Host(
+        node_gpus=np.array([one.node_gpus for one in systems], dtype=np.int64),
+        cpu_cores=_column(np.nan if one.cpu_cores is None else float(one.cpu_cores) for one in systems),
     )
 
 
@@ -141,8 +173,11 @@ def _fp8_gain(accelerator: AcceleratorSpec, peak: float) -> float:
     return max(1.0, min(constant("fp8_matmul_speedup"), sheet))
 
 
-def _link(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], routes: Sequence[Sequence[Route]]) -> Link:
+def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
     hosts = (host_link_bytes_per_s(accelerator, fabric) or _LEAST_HOST_LINK for accelerator, fabric, *_ in servers)
+    systems = [System(*server) for server in servers]
+    networks = [network_of(system) for system in systems]
+    laws = [way.law if way else network_laws()["unstated"] for way in networks]
     return Link(
         curves=np.array([[log_times(way, group) for way, group in zip(row, GROUPS, strict=True)] for row in routes]),
         server=np.arange(len(servers)),
@@ -150,6 +185,13 @@ def _link(servers: Sequence[tuple[AcceleratorSpec, FabricSpec]], routes: Sequenc
         log_faster=np.array([[way.log_faster for way in row] for row in routes]),
         shared=np.array([[float(way.shared) for way in row] for row in routes]),
         host_bytes_per_s=_column(host * constant("host_copy_efficiency") for host in hosts),
+        domain_gpus=np.array([domain_gpus(system) for system in systems], dtype=np.int64),
+        network_s_per_byte=_column(1 / (way.bytes_per_s * way.law.efficiency) if way else np.inf for way in networks),
+        tree_hop_s=_column(law.tree_hop_s for law in laws),
+        ring_hop_s=_column(law.ring_hop_s for law in laws),
+        member_hop_s=_column(law.member_hop_s for law in laws),
+        network_log_slower=_column(law.log_slower for law in laws),
+        network_log_faster=_column(law.log_faster for law in laws),
     )
 
 

@@ -14,6 +14,7 @@ from advisor.engine.fabric import usual_fabric
 from advisor.engine.hardware import hardware, running_dtype
 from advisor.engine.plans import is_data_parallel
 from advisor.engine.readings import captured_step, is_unverified
+from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec
 from profiling.workload import MeasuredStep, Workload
 
@@ -66,7 +67,7 @@ def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
         raise _unknown_accelerator(workload.measured.device_name)
     if running_dtype(traced, workload.precision) is None:
         raise no_rate(traced, workload.precision)
-    source = hardware([(traced, usual_fabric(traced))], workload.precision)
+    source = hardware([System(traced, usual_fabric(traced))], workload.precision)
     return Job(workload=workload, traced=traced, captured=captured_step(workload.measured, source))
 
 

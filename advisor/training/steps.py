@@ -13,9 +13,9 @@ from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.described import described_parts, passes_per_step
-from advisor.engine.kernels import micro_batch_pieces
 from advisor.engine.shapes import bytes_per_value, counted
 from advisor.engine.step import job_of, step_parts
+from advisor.engine.transformer import micro_batch_pieces
 from advisor.training.jobs import Job
 from catalog.specs import AcceleratorSpec
 from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode

@@ -9,6 +9,7 @@ from advisor.engine.hardware import hardware
 from advisor.engine.memory import Fit
 from advisor.engine.plans import Plan, Recompute, legal_plans, plan_from_json
 from advisor.engine.prediction import predict
+from advisor.engine.system import System
 from profiling.workload import CollectiveKind, CollectiveWork, Mode
 from tests.engine.machines import (
     A100_PCIE,
@@ -171,7 +172,7 @@ def test_fp8_gains_what_the_data_sheet_has_at_most(fp8, gain):
     """1.8 was fitted on chips with twice the rate; TPU v5p and Gaudi 3 list the same rate for both."""
     rates = {"bf16": 312e12} | ({"fp8": fp8} if fp8 else {})
     chip = replace(A100_SXM, dense_flops_per_s=rates)
-    found = hardware([(chip, NVSWITCH)], "fp8").compute
+    found = hardware([System(chip, NVSWITCH)], "fp8").compute
     assert found.gain[0] == pytest.approx(gain)
 
 

@@ -1,0 +1,57 @@
+"""Work of one micro-batch of a model known by its totals: CNN, recurrent, recommendation, diffusion, scientific.
+
+Products and convolutions run at the chip's shape law for sides of a middling layer; everything else streams memory.
+Backward work is twice the forward. Only data parallelism divides such a model.
+"""
+
+import numpy as np
+
+from advisor.engine.calibrated import constant
+from advisor.engine.candidates import Candidates, Speed
+from advisor.engine.collectives import Floats
+from advisor.engine.exchanges import Exchange, no_exchange
+from advisor.engine.groups import collective_s
+from advisor.engine.kernels import Work, slowdown, streamed
+from advisor.engine.shapes import bytes_per_value
+from advisor.engine.stacks import stack_of
+from profiling.workload import CollectiveKind, Mode, ModelTotals, Workload
+
+_MIDDLING_SIDE = 512.0
+
+
+def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Work:
+    """One micro-batch forward and, in training, backward."""
+    passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
+    compute = candidates.hardware.compute
+    side = np.full(len(candidates), _MIDDLING_SIDE)
+    rate = compute.peak_flops_per_s * compute.gain * speed.compute / slowdown(compute, side * 64, side, side)
+    stack = stack_of(workload.stack)
+    flops = totals.flops_per_sample * candidates.micro_batch * passes
+    wide = bytes_per_value(workload.precision) / 2
+    traffic = totals.traffic_bytes_per_sample * candidates.micro_batch * passes * wide * stack.elementwise_scale
+    arithmetic = Work(compute_s=flops * stack.products_scale / rate, memory_s=np.zeros(len(candidates)))
+    return arithmetic + streamed(candidates, speed, traffic)
+
+
+def totals_launch_s(workload: Workload, totals: ModelTotals, candidates: Candidates) -> Floats:
+    """Host seconds to launch one micro-batch; a layer of a transformer is about thirty kernels."""
+    passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
+    one = stack_of(workload.stack).host_launch_s / constant("kernels_per_layer_pass")
+    return np.full(len(candidates), passes * totals.kernels_per_pass * one)
+
+
+def embedding_exchange(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Exchange:
+    """Looked-up values of sparse tables, which are divided over the GPUs: all-to-all forward, gradients back."""
+    if not totals.embedding_values_per_sample or not (candidates.dp > 1).any():
+        return no_exchange(len(candidates))
+    values = totals.embedding_values_per_sample * candidates.micro_batch
+    one = collective_s(
+        candidates,
+        CollectiveKind.ALL_TO_ALL,
+        values * bytes_per_value(workload.precision),
+        size=candidates.dp,
+        stride=np.ones_like(candidates.dp),
+        speed=speed,
+    )
+    times = 2.0 if workload.mode is Mode.TRAINING else 1.0
+    return Exchange(exposed_s=times * one, hidden_s=np.zeros(len(candidates)))

@@ -1,0 +1,193 @@
+"""Work of one micro-batch of a transformer on its slowest pipeline stage, counted from its shape.
+
+Tokens of a rank: micro-batch x sequence / cp. Tensor parallelism divides products and, with sequence parallelism, the
+element-wise work (Korthikanti et al., 2205.05198); experts are divided over ``ep`` ranks, so that a rank computes as
+many routed tokens as it holds, in larger products (GShard, 2006.16668).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from advisor.engine.calibrated import constant
+from advisor.engine.candidates import Candidates, Speed
+from advisor.engine.collectives import Floats
+from advisor.engine.kernels import Work, matmul, no_work, streamed
+from advisor.engine.shapes import Counted, Product, bytes_per_value
+from advisor.engine.stacks import stack_of
+from profiling.workload import Mode, Workload
+
+_SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
+"""Passes over the attention scores where these are written to memory: scale, mask, softmax, dropout, product."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pieces:
+    """Work of one micro-batch by kind of kernel."""
+
+    products: Work
+    attention: Work
+    elementwise: Work
+
+    @property
+    def total(self) -> Work:
+        return self.products + self.attention + self.elementwise
+
+
+def micro_batch_pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
+    """One micro-batch through the stage: forward, and in training backward (and forward again if recomputed)."""
+    return Pieces(
+        products=_products(workload, shape, candidates, speed),
+        attention=_attention(workload, shape, candidates, speed),
+        elementwise=_elementwise(workload, shape, candidates, speed),
+    )
+
+
+def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """The pieces together."""
+    return micro_batch_pieces(workload, shape, candidates, speed).total
+
+
+def tokens_per_pass(shape: Counted, candidates: Candidates) -> Floats:
+    """Tokens that a rank works through in one forward pass."""
+    return candidates.micro_batch * shape.sequence / candidates.cp
+
+
+def stage_share(shape: Counted, candidates: Candidates) -> Floats:
+    """Layers of the fullest pipeline stage over all layers."""
+    return np.ceil(shape.layers / candidates.pp) / shape.layers
+
+
+def head_share(shape: Counted, candidates: Candidates) -> Floats:
+    """1 where the slowest stage also computes the logits; of layers that do not divide evenly the last has fewer."""
+    return np.where(shape.layers % candidates.pp == 0, 1.0, 0.0)
+
+
+def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    tokens, share = tokens_per_pass(shape, candidates), stage_share(shape, candidates)
+    groups = ((shape.layers, shape.attention), (shape.dense_layers, shape.mlp), (shape.moe_layers, shape.shared))
+    found = no_work(len(candidates))
+    for layers, products in groups:
+        if layers and products:
+            found += _weights(workload, candidates, speed, products, tokens, layers * share)
+    if shape.moe_layers:
+        found += _experts(workload, shape, candidates, speed, tokens, shape.moe_layers * share)
+    found = found.times(stack_of(workload.stack).products_scale)
+    return found + _head(workload, shape, candidates, speed)
+
+
+def _weights(
+    workload: Workload,
+    candidates: Candidates,
+    speed: Speed,
+    products: Sequence[Product],
+    tokens: Floats,
+    layers: Floats,
+) -> Work:
+    found = no_work(len(candidates))
+    for one in products:
+        n = one.n / candidates.tp if one.split == "n" else np.full(len(candidates), float(one.n))
+        k = one.k / candidates.tp if one.split == "k" else np.full(len(candidates), float(one.k))
+        found += _passes(workload, candidates, speed, (tokens, n, k), layers)
+    return found
+
+
+def _experts(
+    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, tokens: Floats, layers: Floats
+) -> Work:
+    """Routed tokens spread evenly: each of the rank's experts gets tokens x k x ep / experts rows."""
+    routed = tokens * shape.experts_per_token / candidates.tp
+    local = shape.experts / candidates.ep
+    rows = np.maximum(routed / local, 1.0)
+    found = no_work(len(candidates))
+    for one in shape.expert:
+        n, k = np.full(len(candidates), float(one.n)), np.full(len(candidates), float(one.k))
+        found += _passes(workload, candidates, speed, (rows, n, k), layers * np.minimum(local, routed))
+    return found
+
+
+def _passes(
+    workload: Workload,
+    candidates: Candidates,
+    speed: Speed,
+    sides: tuple[Floats, Floats, Floats],
+    count: Floats,
+) -> Work:
+    """``count`` products forward (twice where recomputed) and, in training, the gradients of both operands.
+
+    A frozen base needs no gradient of its weights.
+    """
+    width = bytes_per_value(workload.precision)
+    m, n, k = sides
+    found = matmul(candidates, speed, (m, n, k), width=width, count=count * (1.0 + candidates.recompute))
+    if workload.mode is Mode.TRAINING:
+        found += matmul(candidates, speed, (m, k, n), width=width, count=count)
+        if workload.lora_rank is None:
+            found += matmul(candidates, speed, (n, k, m), width=width, count=count)
+    return found
+
+
+def _head(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """The logits: of all tokens in training, of the last one when serving."""
+    training = workload.mode is Mode.TRAINING
+    rows = tokens_per_pass(shape, candidates) if training else candidates.micro_batch
+    sides = rows, shape.vocabulary / candidates.tp, np.full(len(candidates), float(shape.hidden))
+    width = bytes_per_value(workload.precision)
+    m, n, k = sides
+    found = matmul(candidates, speed, sides, width=width)
+    if training:
+        found += matmul(candidates, speed, (m, k, n), width=width)
+        if workload.lora_rank is None:
+            found += matmul(candidates, speed, (n, k, m), width=width)
+    return found.times(head_share(shape, candidates))
+
+
+def _attention(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """Scores and weighted values. Unfused kernels compute the masked half too and write the scores to memory."""
+    tokens = tokens_per_pass(shape, candidates) * stage_share(shape, candidates)
+    training = workload.mode is Mode.TRAINING
+    again = candidates.recompute_attention
+    fused = workload.flash_attention
+    context = shape.context(shape.sequence) if fused else float(shape.layers * shape.sequence)
+    forward = 2 * tokens * context * (shape.query_width + shape.value_width) / candidates.tp
+    compute = candidates.hardware.compute
+    rate = compute.peak_flops_per_s * compute.attention_utilisation * speed.compute
+    backward = (constant("backward_attention_ratio") if fused else 2.0) if training else 0.0
+    found = Work(compute_s=forward * (1.0 + again + backward) / rate, memory_s=np.zeros(len(candidates)))
+    if fused:
+        return found
+    scores = tokens * shape.layers * shape.sequence * shape.heads / candidates.tp
+    sweeps = _SWEEPS_FORWARD * (1.0 + again) + (_SWEEPS_BACKWARD if training else 0.0)
+    return found + streamed(candidates, speed, scores * bytes_per_value(workload.precision) * sweeps)
+
+
+def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """Norms, residuals, activations, routing and the loss. A forward pass is a third of forward and backward."""
+    tokens, tp = tokens_per_pass(shape, candidates), candidates.tp
+    training = workload.mode is Mode.TRAINING
+    scale, wide = stack_of(workload.stack).elementwise_scale, bytes_per_value(workload.precision)
+    activations = shape.dense_layers * shape.up_width
+    if shape.moe_layers:
+        shared = sum(one.n for one in shape.shared if one.split == "n")
+        expert = sum(one.n for one in shape.expert if one.split == "n")
+        activations += shape.moe_layers * (shared + shape.experts_per_token * expert)
+    values = 18 * shape.layers * shape.hidden + 10 * activations
+    routed = constant("routing_passes") * shape.moe_layers * shape.experts_per_token * shape.hidden
+    share = ((1.0 if training else 1 / 3) + candidates.recompute / 3) * stage_share(shape, candidates)
+    layers = wide * tokens * (scale * values + routed) / tp * share
+    casts = _cast_bytes(workload, shape) * tokens / tp * share
+    loss = scale * 16.0 * tokens * shape.vocabulary / tp * head_share(shape, candidates) if training else 0.0
+    return streamed(candidates, speed, layers + casts + loss)
+
+
+def _cast_bytes(workload: Workload, shape: Counted) -> float:
+    """Bytes a token that narrow precisions move to convert and transpose the operands of the products."""
+    if workload.precision not in ("fp8", "fp4"):
+        return 0.0
+    operands = shape.layers * sum(one.n + one.k for one in shape.attention)
+    operands += shape.dense_layers * sum(one.n + one.k for one in shape.mlp)
+    routed = sum(one.n + one.k for one in shape.shared) + shape.experts_per_token * sum(
+        one.n + one.k for one in shape.expert
+    )
+    return constant("cast_bytes_per_operand") * (operands + shape.moe_layers * routed)
