@@ -56,6 +56,22 @@ class PathLaw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkLaw:
+    """Between servers: share of the NICs' rate that is achieved, latency of a step, 80 % range (ln).
+
+    ``tree_hop_s``: a step of an all-reduce from server to server; ``ring_hop_s``: of what passes all servers in turn;
+    ``member_hop_s``: of such a ring, from one GPU to the next inside a server.
+    """
+
+    efficiency: float
+    tree_hop_s: float
+    ring_hop_s: float
+    member_hop_s: float
+    log_slower: float
+    log_faster: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
     """A measured server: which path and silicon its curves stand for, and the link that they were taken on."""
 
@@ -104,6 +120,30 @@ def path_laws() -> Mapping[tuple[str, int], PathLaw]:
                 log_faster=float(row["log_faster"]),
             )
             for row in _rows("paths.csv")
+        }
+    )
+
+
+def path_law(path: str, gpus: int) -> PathLaw:
+    """The law of a group's size, of the next smaller size that is listed, or of the smallest."""
+    listed = [size for name, size in path_laws() if name == path]
+    return path_laws()[path, max((size for size in listed if size <= gpus), default=min(listed))]
+
+
+@cache
+def network_laws() -> Mapping[str, NetworkLaw]:
+    """``rdma``, ``tcp`` or ``unstated`` -> law."""
+    return MappingProxyType(
+        {
+            row["network"]: NetworkLaw(
+                efficiency=float(row["efficiency"]),
+                tree_hop_s=float(row["tree_hop_us"]) * 1e-6,
+                ring_hop_s=float(row["ring_hop_us"]) * 1e-6,
+                member_hop_s=float(row["member_hop_us"]) * 1e-6,
+                log_slower=float(row["log_slower"]),
+                log_faster=float(row["log_faster"]),
+            )
+            for row in _rows("networks.csv")
         }
     )
 

@@ -5,6 +5,8 @@ points and read in log-log. All curves share one grid of message sizes, so that 
 ``[server, group, collective, size]`` of ln(seconds).
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,8 +38,9 @@ def bus_factor(kind: CollectiveKind, group: int) -> float:
     return (group - 1) / group
 
 
+@lru_cache(maxsize=4096)
 def log_times(route: Route, group: int) -> Floats:
-    """ln(seconds) of every kind in ``KINDS`` on the grid, shape ``[kinds, sizes]``."""
+    """ln(seconds) of every kind in ``KINDS`` on the grid, shape ``[kinds, sizes]``. Many servers share a route."""
     return np.stack([_log_time(route, group, kind) for kind in KINDS])
 
 
@@ -72,24 +75,41 @@ def _stretched(points: tuple[tuple[float, float], ...], route: Route) -> Floats:
     return np.log(latency + (rising - latency) * slower)
 
 
-def group_index(group: Ints) -> Ints:
-    """Position of a group's size in ``GROUPS``; groups of one get 0 and must be masked by the caller.
+def group_position(group: Ints | Floats) -> Floats:
+    """Place of a group's size on the axis of ``GROUPS``; whole for powers of two, the ends for what lies beyond."""
+    return np.clip(np.log2(np.maximum(group, 1.0)) - 1.0, 0.0, len(GROUPS) - 1.0)
 
-    Groups beyond one server get the largest.
+
+def group_index(group: Ints | Floats) -> Ints:
+    """Position in ``GROUPS`` of the next size that is not smaller; groups of one get 0, the largest get the last."""
+    return np.ceil(group_position(group)).astype(np.int64)
+
+
+def time_s(
+    curves: Floats, server: Ints, group: Ints | Floats, kind: CollectiveKind, message_bytes: Ints | Floats
+) -> Floats:
+    """Seconds of one call, per row; ``curves`` ``[server, group, kind, size]``. Groups of one take none.
+
+    Linear in ln(size) and, between two sizes of ``GROUPS``, in ln(group).
     """
-    return np.searchsorted(np.array(GROUPS), np.clip(group, GROUPS[0], GROUPS[-1]))
-
-
-def time_s(curves: Floats, server: Ints, group: Ints, kind: CollectiveKind, message_bytes: Floats) -> Floats:
-    """Seconds of one call, per row; ``curves`` ``[server, group, kind, size]``. Groups of one take none."""
-    position = (np.log2(np.maximum(message_bytes, 1.0)) - _FIRST_EXPONENT) / _STEP
-    inside = np.clip(position, 0.0, _SIZES - 1.0)
+    place = (np.log2(np.maximum(message_bytes, 1.0)) - _FIRST_EXPONENT) / _STEP
+    inside = np.clip(place, 0.0, _SIZES - 1.0)
     left = np.minimum(inside.astype(np.int64), _SIZES - 2)
-    where, what = group_index(group), KINDS.index(kind)
-    low, high = curves[server, where, what, left], curves[server, where, what, left + 1]
-    beyond = np.maximum(position - (_SIZES - 1.0), 0.0) * _STEP * np.log(2.0)
-    seconds = np.exp(low + (high - low) * (inside - left) + beyond)
-    return np.where((group > 1) & (message_bytes > 0), seconds, 0.0)
+    position = group_position(group)
+    small = position.astype(np.int64)
+    what, between = KINDS.index(kind), position - small
+    start = ((server * len(GROUPS) + small) * len(KINDS) + what) * _SIZES + left
+    log_s = _read(curves, start, inside - left)
+    if between.any():
+        larger = np.where(between > 0, len(KINDS) * _SIZES, 0)
+        log_s += between * (_read(curves, start + larger, inside - left) - log_s)
+    beyond = np.maximum(place - (_SIZES - 1.0), 0.0) * _STEP * np.log(2.0)
+    return np.where((group > 1) & (message_bytes > 0), np.exp(log_s + beyond), 0.0)
+
+
+def _read(curves: Floats, start: Ints, between: Floats) -> Floats:
+    low = curves.take(start)
+    return low + between * (curves.take(start + 1) - low)
 
 
 def message_bytes(curves: Floats, group: int, kind: CollectiveKind, seconds: float) -> float:

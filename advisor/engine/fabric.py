@@ -9,11 +9,14 @@ import re
 from dataclasses import dataclass, replace
 from math import log, sqrt
 
-from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_laws
+from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_law
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 
-GROUPS = (2, 4, 8)
-"""Sizes of the groups that curves exist for."""
+GROUPS = (2, 4, 8, 16, 32, 64, 128)
+"""Sizes of the groups that have a curve of their own, powers of two; sizes between are read between two of them."""
+
+USUAL_SERVER_GPUS = 8
+"""A capture on more GPUs than this is taken to have crossed a network, which it does not name."""
 
 BEYOND_PAIRS = "beyond-pairs"
 LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES = "pcie-likely-p2p", "pcie-unknown"
@@ -160,25 +163,26 @@ def _peer_to_peer(accelerator: AcceleratorSpec, fabric: FabricSpec) -> bool | No
 
 
 def _by_law(accelerator: AcceleratorSpec, path: str, group: int, link: float, shared: bool = False) -> Route:
-    law = path_laws()[path, group]
+    law = path_law(path, group)
     box = boxes().get((path, silicon_family(accelerator.key)))
+    measured = box if box and has_curve(box, group) else None
     return Route(
         path=path,
         link_bytes_per_s=link,
         bus_bytes_per_s=link * law.efficiency,
         latency_s=law.latency_s,
-        log_slower=box.log_halfwidth if box else law.log_slower,
-        log_faster=box.log_halfwidth if box else law.log_faster,
+        log_slower=measured.log_halfwidth if measured else law.log_slower,
+        log_faster=measured.log_halfwidth if measured else law.log_faster,
         shared=shared,
-        box=box,
+        box=measured,
     )
 
 
 def _unknown_route(accelerator: AcceleratorSpec, group: int, link: float) -> Route:
     """Anything between PCIe without peer copies and the accelerator's own scale-up links."""
-    worst = path_laws()["pcie-no-p2p", group]
+    worst = path_law("pcie-no-p2p", group)
     scale_up = accelerator.scaleup_bandwidth_bytes_per_s
-    best = path_laws()["nvswitch" if scale_up else "pcie-switch", group]
+    best = path_law("nvswitch" if scale_up else "pcie-switch", group)
     low, high = sorted((link * worst.efficiency, (scale_up or link) * best.efficiency))
     halfwidth = log(high / low) / 2 + _UNKNOWN_HALFWIDTH
     return Route(

@@ -34,9 +34,15 @@ def evidence(job: Job, accelerator: AcceleratorSpec, gpus: int) -> Evidence:
     return max(found, source, key=lambda level: level.rank)
 
 
-def link_halfwidth(job: Job, candidates: Candidates, widths: Floats) -> Floats:
-    """ln half-width, on one side, of the time of this candidate's collectives; ``widths``: ``[row, group]``."""
-    own = widths[np.arange(len(candidates)), group_index(candidates.gpus)]
+def link_halfwidth(job: Job, candidates: Candidates, widths: Floats, network: Floats) -> Floats:
+    """ln half-width, on one side, of the time of this candidate's collectives.
+
+    ``widths``: ``[row, group]`` inside a server, ``network``: ``[row]`` between servers; the wider of both counts
+    where the GPUs lie in several.
+    """
+    reach = candidates.hardware.link.domain_gpus
+    own = widths[np.arange(len(candidates)), group_index(np.minimum(candidates.gpus, reach))]
+    own = np.where(candidates.gpus > reach, np.maximum(own, network), own)
     extra = ESTIMATED_BYTES_HALFWIDTH if job.estimated_bytes else 0.0
     return np.where(candidates.gpus > 1, np.hypot(own, extra), 0.0)
 
@@ -47,8 +53,8 @@ def link_range(job: Job, candidates: Candidates, step_s: Floats) -> tuple[Floats
     Links may be better or worse, and what the capture exchanged may be read otherwise: each reading lies within.
     """
     link = candidates.hardware.link
-    faster = np.exp(link_halfwidth(job, candidates, link.log_faster))
-    slower = np.exp(-link_halfwidth(job, candidates, link.log_slower))
+    faster = np.exp(link_halfwidth(job, candidates, link.log_faster, link.network_log_faster))
+    slower = np.exp(-link_halfwidth(job, candidates, link.log_slower, link.network_log_slower))
     better, worse = (step_parts(job, candidates, Speed(communication=factor)).step_s for factor in (faster, slower))
     read = [step_parts(other, candidates).step_s for other in job.readings()]
     least, most = np.min([step_s, *read], axis=0), np.max([step_s, *read], axis=0)

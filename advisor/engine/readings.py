@@ -14,7 +14,7 @@ from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates
 from advisor.engine.carry import Captured, Reading, kernel_time_s, transfer_s
 from advisor.engine.collectives import group_index, message_bytes
-from advisor.engine.fabric import GROUPS
+from advisor.engine.fabric import USUAL_SERVER_GPUS
 from advisor.engine.hardware import Hardware
 from advisor.engine.plans import Plan
 from profiling.workload import CollectiveWork, MeasuredStep
@@ -78,7 +78,7 @@ def _exposed_s(step: MeasuredStep) -> float:
 
 def _explained_s(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
     """Exposed seconds of the reading's transfers on the hardware of the capture."""
-    ranks = Plan(dp=min(max(step.gpu_count, GROUPS[0]), GROUPS[-1]), captured=True)
+    ranks = Plan(dp=min(max(step.gpu_count, 2), USUAL_SERVER_GPUS), captured=True)
     own = Candidates.of(source, (ranks,), np.zeros(1, dtype=np.int64))
     exposed_s, _ = transfer_s(step, reading, own, AS_IS, np.array([kernel_time_s(step)]))
     return float(exposed_s[0])
@@ -86,7 +86,7 @@ def _explained_s(step: MeasuredStep, source: Hardware, reading: Reading) -> floa
 
 def _link_halfwidth(step: MeasuredStep, source: Hardware) -> float:
     """ln: how much worse than thought the links may have been; beyond one server the network is in between."""
-    if step.gpu_count > GROUPS[-1]:
+    if step.gpu_count > USUAL_SERVER_GPUS:
         return log(constant("network_slowdown"))
     return float(source.link.log_slower[0, group_index(np.array([step.gpu_count]))[0]])
 

@@ -1,0 +1,46 @@
+"""What servers talk to each other over: the NICs of a server, shared by its GPUs.
+
+Inside one server, or one NVL72 rack, `fabric.route` says how GPUs reach each other. Groups that are larger cross the
+network. Nothing is assumed of a network that nobody states: `network_is_known` says whether a count can be predicted.
+"""
+
+from dataclasses import dataclass
+
+from advisor.engine.calibrated import NetworkLaw, network_laws
+from advisor.engine.system import System
+from catalog.specs import TopologyClass
+
+ONE_DOMAIN = 2**40
+"""Size of a domain that is never left."""
+
+_JOINS_SERVERS = {TopologyClass.NVL72: 72, TopologyClass.ICI_TORUS: 256}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """``bytes_per_s``: one GPU's share of its server's NICs, as stated; ``law``: what is achieved over them."""
+
+    bytes_per_s: float
+    law: NetworkLaw
+
+
+def domain_gpus(system: System) -> int:
+    """GPUs that reach each other without a NIC: those of one server, or of all servers that scale-up links join."""
+    if not system.node_gpus:
+        return ONE_DOMAIN
+    joined = _JOINS_SERVERS.get(system.fabric.topology)
+    return max(system.node_gpus, system.fabric.domain_gpus or joined) if joined else system.node_gpus
+
+
+def network_of(system: System) -> Network | None:
+    """The network of this server, None where nobody states its rate."""
+    rate = system.fabric.network_bandwidth_bytes_per_s
+    if not rate or not system.node_gpus:
+        return None
+    kind = {True: "rdma", False: "tcp", None: "unstated"}[system.fabric.rdma]
+    return Network(bytes_per_s=rate / system.node_gpus, law=network_laws()[kind])
+
+
+def network_is_known(system: System, gpus: int) -> bool:
+    """Whether so many GPUs can be predicted: they lie in one domain, or the network between is stated."""
+    return gpus <= domain_gpus(system) or network_of(system) is not None
