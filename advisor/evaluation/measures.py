@@ -1,0 +1,38 @@
+"""The step time that a row measured, as stated or from its rate.
+
+A rate of model FLOP/s is divided into the FLOPs of products and attention that the step needs, nothing counted twice
+and of causal attention only the half that is needed (``advisor/engine/shapes.py``).
+"""
+
+import re
+
+from advisor.engine.shapes import model_flops
+from advisor.evaluation.refusals import Reason, RowRefused
+from advisor.evaluation.rows import MeasuredRow
+from profiling.workload import Workload
+
+_SAMPLES = r"(samples|sequences|images|items|molecules|sentences|requests)\??/(m?s)\b"
+
+
+def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int) -> float:
+    """Seconds of one step of the whole job. Raises RowRefused where the row's figure does not give them."""
+    found = row.step_time_s or _from_rate(row, workload, gpus)
+    if not found:
+        raise RowRefused(Reason.TIME_UNKNOWN)
+    return found
+
+
+def _from_rate(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
+    value, unit = row.value, row.unit.lower()
+    if not value:
+        return None
+    if row.metric in ("iteration_time", "step_time", "latency"):
+        return {"s": value, "ms": value / 1e3}.get(unit)
+    if row.metric == "model_tflops_per_gpu":
+        flops = model_flops(workload, workload.batch_per_step)
+        return flops / (value * 1e12 * gpus) if flops else None
+    if unit.startswith("tokens/s") and workload.model:
+        ranks = gpus if "per_gpu" in row.metric or "per gpu" in unit or "/gpu" in unit else 1
+        return workload.batch_per_step * workload.model.sequence_length / (value * ranks)
+    samples = re.match(_SAMPLES, unit)
+    return workload.batch_per_step / (value * (1e3 if samples.group(2) == "ms" else 1)) if samples else None

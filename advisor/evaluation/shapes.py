@@ -1,0 +1,110 @@
+"""The model of a row: the row's own columns over what is known of a model of that name."""
+
+import re
+from dataclasses import replace
+
+from advisor.evaluation.refusals import Reason, RowRefused
+from advisor.evaluation.rows import MeasuredRow
+from profiling.workload import ModelShape, ModelTotals
+
+try:
+    from profiling.known_models import find_model
+except ImportError:  # the table of known models is not there yet
+
+    def find_model(name: str) -> ModelShape | ModelTotals | None:
+        return None
+
+
+TRANSFORMERS = ("transformer-decoder", "transformer-encoder", "transformer-encdec", "moe")
+_USUAL_VOCABULARY = 50_304
+_USUAL_HEAD = 128
+
+
+def model_of(row: MeasuredRow) -> ModelShape | ModelTotals:
+    """The model with what the row says put over it. Raises RowRefused where shape or totals cannot be known."""
+    if re.search(r"mamba|state.space|\bssm\b|\brwkv\b", f"{row.model} {row.flags}".lower()):
+        raise RowRefused(Reason.STATE_SPACE_LAYERS)
+    known = find_model(row.model)
+    if isinstance(known, ModelTotals):
+        return known
+    if known is not None:
+        return _with_row(known, row)
+    if row.family not in TRANSFORMERS:
+        raise RowRefused(Reason.SHAPE_UNKNOWN)
+    return _stated(row)
+
+
+def layer_count(text: str) -> int | None:
+    """``32``, or ``6+6`` for an encoder and a decoder."""
+    numbers = re.findall(r"\d+", text)
+    return sum(map(int, numbers)) or None
+
+
+def sequence_length(text: str) -> int | None:
+    """Tokens of a sequence; of ``prompt/answer`` the prompt."""
+    number = re.match(r"\d+", text)
+    return int(number.group()) or None if number else None
+
+
+def _with_row(known: ModelShape, row: MeasuredRow) -> ModelShape:
+    layers = layer_count(row.layers)
+    own = {"layers": layers, "hidden": row.hidden, "heads": row.heads, "kv_heads": row.kv_heads}
+    own |= {"vocabulary": row.vocab, "sequence_length": sequence_length(row.seq_len)}
+    if known.experts is None:
+        own["ffn_hidden"] = row.ffn
+    stated = {name: value for name, value in own.items() if value}
+    shape = replace(known, **stated)
+    if all(getattr(shape, name) == getattr(known, name) for name in ("layers", "hidden", "vocabulary")):
+        return shape
+    return replace(shape, parameters=None, dense_layers=min(known.dense_layers, shape.layers))
+
+
+def _stated(row: MeasuredRow) -> ModelShape:
+    """A transformer from the columns alone; where only the size is stated, a dense decoder of usual proportions."""
+    layers, hidden = layer_count(row.layers), row.hidden
+    if (not layers or not hidden) and row.family == "transformer-decoder":
+        layers, hidden = _proportions(_billions(row))
+    if not layers or not hidden:
+        raise RowRefused(Reason.SHAPE_UNKNOWN)
+    heads = row.heads or max(1, round(hidden / _USUAL_HEAD))
+    experts, chosen = _experts(row)
+    return ModelShape(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        vocabulary=row.vocab or _USUAL_VOCABULARY,
+        sequence_length=sequence_length(row.seq_len) or 0,
+        kv_heads=row.kv_heads,
+        ffn_hidden=row.ffn,
+        gated_mlp=_is_gated(row, hidden),
+        causal=row.family != "transformer-encoder",
+        experts=experts,
+        experts_per_token=chosen,
+        expert_ffn=row.ffn if experts else None,
+    )
+
+
+def _experts(row: MeasuredRow) -> tuple[int | None, int | None]:
+    """``128/8``: experts of a layer and those of each token."""
+    numbers = [int(number) for number in re.findall(r"\d+", row.experts_topk)]
+    if row.family == "moe" and (len(numbers) < 2 or not row.ffn):
+        raise RowRefused(Reason.SHAPE_UNKNOWN)
+    return (numbers[0], numbers[1]) if len(numbers) > 1 else (None, None)
+
+
+def _is_gated(row: MeasuredRow, hidden: int) -> bool:
+    """Plain MLPs are four times as wide as the model; gated ones, with three matrices, are not."""
+    return row.ffn is not None and row.ffn != 4 * hidden
+
+
+def _billions(row: MeasuredRow) -> float | None:
+    named = re.search(r"(\d+(?:\.\d+)?)\s*b\b", row.model.lower())
+    return row.params_b or (float(named.group(1)) if named else None)
+
+
+def _proportions(billions: float | None) -> tuple[int | None, int | None]:
+    """12 L h^2 parameters with h = 128 L, as dense decoders of 1 to 200 billion nearly have (2005.14165, table 2.1)."""
+    if not billions:
+        return None, None
+    layers = max(2, round((billions * 1e9 / (12 * _USUAL_HEAD**2)) ** (1 / 3)))
+    return layers, _USUAL_HEAD * layers
