@@ -22,6 +22,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "No published measurements of matrix products on %(accelerator)s: predicted from its data sheet, with a wide "
         "range."
     ),
+    EngineCode.ANCHOR_IMPOSSIBLE: _(
+        "The measured step of %(step_s)s s on %(gpus)s GPUs is out of all proportion to this job; check the step time, "
+        "the batch and the model."
+    ),
     EngineCode.CAPTURED_FAMILY_NOT_COMPARED: _(
         "%(captured)s, on which the capture was made, is not offered both with NVLink and on PCIe in a way that can be "
         "compared; the verdict is for %(family)s."
@@ -73,6 +77,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.MEMORY_UNKNOWN: _("How much memory the job needs is not known; whether it fits was not checked."),
     EngineCode.NO_CLEAR_WINNER: _(
         "No clear winner: %(count)s further offers lie within the range of the comparison with the first."
+    ),
+    EngineCode.NETWORK_UNKNOWN: _(
+        "%(gpus)s GPUs take several of these servers, and the network between them is not known, so nothing is "
+        "predicted there."
     ),
     EngineCode.NO_LEGAL_PLAN: _("The job cannot be divided over the %(gpus)s GPUs asked for."),
     EngineCode.NO_OFFERS: _("No offer is left to compare."),

@@ -275,6 +275,14 @@ _ANSWERS: Mapping[EngineCode, tuple[Text, Text]] = {
         _("The accelerator has no rate for this precision, or it is not known."),
         _("Choose another precision or accelerator."),
     ),
+    EngineCode.ANCHOR_IMPOSSIBLE: (
+        _("The measured step time cannot be that of this job."),
+        _("Check its seconds, its batch and its number of GPUs, or leave the measurement out."),
+    ),
+    EngineCode.NETWORK_UNKNOWN: (
+        _("The job takes several servers whose network is not known."),
+        _("Choose no more GPUs than one server has, or a server whose network is stated."),
+    ),
     EngineCode.NO_LEGAL_PLAN: (
         _("The job cannot be divided over this number of GPUs."),
         _("Choose another number of GPUs, or a larger batch."),

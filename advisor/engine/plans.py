@@ -1,8 +1,9 @@
 """Ways of dividing a job over the GPUs of one server."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from itertools import product
 from math import ceil
 from typing import Any
 
@@ -14,6 +15,7 @@ GPU_COUNTS = (1, 2, 4, 8)
 """GPU counts that are predicted inside one server, up to what it has."""
 
 _LARGEST_MICRO_BATCH = 64
+_LARGEST_OF_SMALL_SAMPLES = 4096
 
 
 class Recompute(StrEnum):
@@ -74,15 +76,13 @@ _LARGEST = 1_000_000
 
 
 def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
-    """Every plan of this job on ``gpus`` GPUs of one server; empty where the job cannot be divided so.
+    """Every plan of this job on ``gpus`` GPUs that the search tries; empty where the job cannot be divided so.
 
     A described job keeps its global batch (strong scaling); a traced one keeps what each GPU did in the capture
-    (weak scaling).
+    (weak scaling). A buyer's own plan may be any that ``plans_like`` accepts.
     """
-    if gpus not in GPU_COUNTS:
-        return ()
     if workload.measured is not None:
-        return tuple(_traced_plans(workload, workload.measured, gpus))
+        return tuple(_traced_plans(workload, workload.measured, gpus)) if gpus in GPU_COUNTS else ()
     return tuple(sorted(_described_plans(workload, gpus)))
 
 
@@ -91,18 +91,36 @@ def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
 
     A given micro-batch may be any that the ranks can fill.
     """
-    if plan.pp != 1 or plan.ep != 1 or plan.cp != 1:
+    if workload.measured is not None:
+        return tuple(one for one in legal_plans(workload, plan.gpus) if _layout(one) == _layout(plan))
+    if not _divides(workload, plan) or workload.batch_per_step < plan.dp:
         return ()
-    known = legal_plans(workload, plan.gpus)
-    if workload.measured is not None or plan.micro_batch == 0:
-        return tuple(one for one in known if _layout(one) == _layout(plan))
-    fills = plan.micro_batch <= ceil(workload.batch_per_step / plan.dp)
-    layouts = {_layout(one)[:3] for one in known}
-    return (plan,) if fills and _layout(plan)[:3] in layouts else ()
+    if plan.micro_batch:
+        return (plan,) if plan.micro_batch <= ceil(workload.batch_per_step / plan.dp) else ()
+    return tuple(
+        replace(plan, micro_batch=size, accumulation=ceil(workload.batch_per_step / (plan.dp * size)))
+        for size in _micro_batches(workload, plan.dp)
+    )
 
 
 def _layout(plan: Plan) -> tuple[int, int, int, Recompute, bool]:
     return plan.dp, plan.tp, plan.zero_stage, plan.recompute, plan.captured
+
+
+def _divides(workload: Workload, plan: Plan) -> bool:
+    """Whether the model can be cut so: heads and layers come out whole, experts spread evenly."""
+    if workload.model is None:
+        return plan.tp == plan.pp == plan.cp == plan.ep == plan.vpp == 1
+    shape = counted(workload.model)
+    kv_heads = workload.model.kv_heads or workload.model.heads
+    heads = shape.heads % plan.tp == 0 and shape.ffn % plan.tp == 0
+    divides_kv = kv_heads % plan.tp == 0 or plan.tp % kv_heads == 0
+    stages = plan.pp * plan.vpp <= shape.layers and (plan.pp > 1 or plan.vpp == 1)
+    context = shape.sequence % plan.cp == 0
+    experts = (shape.experts % plan.ep == 0 if shape.experts else plan.ep == 1) and (
+        plan.dp * plan.tp * plan.cp
+    ) % plan.ep == 0
+    return heads and divides_kv and stages and context and experts
 
 
 def plan_from_json(document: Any) -> Plan:
@@ -128,33 +146,60 @@ def _is_valid(name: Any, value: Any) -> bool:
     return type(value) is kind and (1 if name in _AT_LEAST_ONE else 0) <= value <= _LARGEST
 
 
+_TENSOR, _STAGES, _CONTEXT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8)
+_LONG_CONTEXT = 8192
+"""Tokens of a sequence from which the search divides it, and the least that a rank keeps of it."""
+
+
 def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:
-    for tp in _tensor_degrees(workload, gpus):
-        dp = gpus // tp
-        for micro_batch in _micro_batches(workload, dp):
-            accumulation = ceil(workload.batch_per_step / (dp * micro_batch))
-            for zero_stage in _zero_stages(workload, dp):
+    """Layouts x sharding x recomputation x micro-batch. Stages are searched with small micro-batches alone."""
+    for layout in _layouts(workload, gpus):
+        for micro_batch in _micro_batches(workload, layout.dp):
+            accumulation = ceil(workload.batch_per_step / (layout.dp * micro_batch))
+            if layout.pp > 1 and (micro_batch > _LARGEST_STAGED or accumulation < layout.pp):
+                continue
+            sized = replace(layout, micro_batch=micro_batch, accumulation=accumulation)
+            for zero_stage in _zero_stages(workload, sized):
                 for recompute in _recompute(workload):
-                    yield Plan(
-                        dp=dp,
-                        tp=tp,
-                        zero_stage=zero_stage,
-                        micro_batch=micro_batch,
-                        accumulation=accumulation,
-                        recompute=recompute,
-                    )
+                    yield replace(sized, zero_stage=zero_stage, recompute=recompute)
 
 
-def _tensor_degrees(workload: Workload, gpus: int) -> Iterator[int]:
-    if workload.model is None:
-        yield 1
-        return
-    shape = counted(workload.model)
-    kv_heads = workload.model.kv_heads or workload.model.heads
-    for tp in (degree for degree in GPU_COUNTS if gpus % degree == 0):
-        divides_kv = kv_heads % tp == 0 or tp % kv_heads == 0
-        if shape.heads % tp == 0 and shape.ffn % tp == 0 and divides_kv:
-            yield tp
+_LARGEST_STAGED = 4
+
+
+def _layouts(workload: Workload, gpus: int) -> Iterator[Plan]:
+    for tp, pp, cp in product(_TENSOR, _STAGES, _context_degrees(workload)):
+        if gpus % (tp * pp * cp):
+            continue
+        for ep in _expert_degrees(workload, gpus // pp):
+            for vpp in _chunks(workload, pp):
+                plan = Plan(dp=gpus // (tp * pp * cp), tp=tp, pp=pp, ep=ep, cp=cp, vpp=vpp)
+                if _divides(workload, plan):
+                    yield plan
+
+
+def _context_degrees(workload: Workload) -> tuple[int, ...]:
+    """Long training sequences may be divided; the rest need not be."""
+    if workload.model is None or workload.mode is not Mode.TRAINING:
+        return (1,)
+    sequence = workload.model.sequence_length
+    return tuple(cp for cp in _CONTEXT if cp == 1 or sequence >= _LONG_CONTEXT * cp)
+
+
+def _expert_degrees(workload: Workload, ranks: int) -> Iterator[int]:
+    """1, and powers of two that divide both the experts and the ranks of a stage."""
+    experts = workload.model.experts if workload.model else None
+    degree = 1
+    while degree <= ranks and (degree == 1 or (experts and experts % degree == 0)):
+        if ranks % degree == 0:
+            yield degree
+        degree *= 2
+
+
+def _chunks(workload: Workload, pp: int) -> Iterable[int]:
+    """Interleaved stages where two chunks come out whole; serving gains nothing from them."""
+    even = workload.model is not None and workload.model.layers % (pp * 2) == 0
+    return (1, 2) if pp > 1 and even and workload.mode is Mode.TRAINING else (1,)
 
 
 def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
@@ -166,19 +211,27 @@ def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
         if workload.micro_batch <= per_rank:
             yield workload.micro_batch
         return
-    largest = min(per_rank, _LARGEST_MICRO_BATCH)
+    largest = min(per_rank, _LARGEST_MICRO_BATCH if workload.model is not None else _LARGEST_OF_SMALL_SAMPLES)
     powers = (2**exponent for exponent in range(largest.bit_length()))
     yield from sorted({ceil(per_rank / ceil(per_rank / size)) for size in powers})
 
 
-def _zero_stages(workload: Workload, dp: int) -> Iterable[int]:
-    return (0, 1, 3) if workload.mode is Mode.TRAINING and dp > 1 else (0,)
+def _zero_stages(workload: Workload, plan: Plan) -> Iterable[int]:
+    """ZeRO-2 and 3 exchange after every micro-batch, so they are not searched under pipeline stages."""
+    if workload.mode is not Mode.TRAINING or plan.dp * plan.cp == 1:
+        return (0,)
+    return (0, 1) if plan.pp > 1 else (0, 1, 2, 3)
 
 
 def _recompute(workload: Workload) -> Iterable[Recompute]:
+    """The attention core is worth computing again only where its scores are written to memory."""
     if workload.mode is not Mode.TRAINING:
         return (Recompute.NONE,)
-    return (Recompute.FULL,) if workload.recompute_activations else (Recompute.NONE, Recompute.FULL)
+    if workload.recompute_activations:
+        return (Recompute.FULL,)
+    if workload.flash_attention or workload.model is None:
+        return (Recompute.NONE, Recompute.FULL)
+    return tuple(Recompute)
 
 
 def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iterator[Plan]:
@@ -187,8 +240,10 @@ def _traced_plans(workload: Workload, measured: MeasuredStep, gpus: int) -> Iter
             yield Plan(dp=gpus, captured=True)
         return
     if gpus == measured.gpu_count or _can_resize(workload, measured, gpus):
-        for tp in _tensor_degrees(workload, gpus):
-            yield Plan(dp=gpus // tp, tp=tp)
+        for tp in _TENSOR:
+            plan = Plan(dp=max(gpus // tp, 1), tp=tp)
+            if gpus % tp == 0 and _divides(workload, plan):
+                yield plan
 
 
 def _can_resize(workload: Workload, measured: MeasuredStep, gpus: int) -> bool:

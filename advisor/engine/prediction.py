@@ -13,6 +13,7 @@ from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import Hardware, hardware, running_dtype
 from advisor.engine.intervals import evidence, link_range, step_halfwidth
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
+from advisor.engine.network import network_is_known
 from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
@@ -101,20 +102,21 @@ def predict(
     gpus: int,
     plan: Plan | None = None,
 ) -> Prediction:
-    """The job on ``gpus`` GPUs of this server: with this plan, else with the best that fits.
+    """The job on ``gpus`` GPUs of this server, or of several of them: with this plan, else with the best that fits.
 
     A given plan is predicted whether it fits or not (``memory.verdict``); its micro-batch is chosen if it names none.
     EngineRefusal where there is no answer:
-    unknown accelerator of a trace, no rate for the precision, no legal plan, nothing fits.
+    unknown accelerator of a trace, no rate for the precision, no legal plan, an unknown network, nothing fits.
     """
-    job, system = job_of(workload, traced_accelerator), System(server.accelerator, server.fabric)
+    job, system = job_of(workload, traced_accelerator), System.of(server)
     if running_dtype(server.accelerator, workload.precision) is None:
         raise no_rate(server.accelerator, workload.precision)
-    plans = legal_plans(workload, gpus)
-    if plan is not None:
-        plans = plans_like(workload, plan) if plan.gpus == gpus else ()
-    if gpus > server.gpu_count or not plans:
+    plans = legal_plans(workload, gpus) if plan is None else plans_like(workload, plan)
+    whole_servers = gpus <= server.gpu_count or gpus % server.gpu_count == 0
+    if not plans or not whole_servers or (plan is not None and plan.gpus != gpus):
         raise EngineRefusal(EngineCode.NO_LEGAL_PLAN, gpus=gpus)
+    if not network_is_known(system, gpus):
+        raise EngineRefusal(EngineCode.NETWORK_UNKNOWN, gpus=gpus)
     candidates = candidates_for(job, [system], [(0, plans)])
     (chosen,) = outcomes(job, [system], candidates, np.zeros(len(candidates), dtype=np.int64), keep=plan is not None)
     if isinstance(chosen, Shortage):

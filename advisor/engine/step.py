@@ -5,6 +5,7 @@ from typing import Self
 
 import numpy as np
 
+from advisor.engine.anchor import anchored_pace
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.carry import Captured, carried_parts
 from advisor.engine.collectives import Floats
@@ -24,11 +25,15 @@ _UNEXPLAINED = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A workload and, for a traced one, the hardware that it was captured on."""
+    """A workload and, for a traced or anchored one, the hardware that it was measured on.
+
+    ``pace``: time of everything but the exchanges on the anchor, as measured, over what the formulas say.
+    """
 
     workload: Workload
     traced: AcceleratorSpec | None = None
     captured: Captured | None = None
+    pace: float = 1.0
 
     @property
     def estimated_bytes(self) -> bool:
@@ -54,13 +59,13 @@ class Job:
 
 
 def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
-    """Joins a traced workload with the accelerator that it ran on.
+    """Joins a traced or anchored workload with the accelerator that it ran on.
 
-    EngineRefusal for a traced workload without one, where nothing is known of its rate in the job's precision, or
-    where the step holds nothing but communication.
+    EngineRefusal for one without it, where nothing is known of its rate in the job's precision, or where the step
+    holds nothing but communication.
     """
     if workload.measured is None:
-        return Job(workload=workload)
+        return _described_job(workload, traced)
     if _works_s(workload.measured) <= 0:
         raise EngineRefusal(EngineCode.CAPTURE_WITHOUT_WORK)
     if traced is None:
@@ -69,6 +74,17 @@ def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
         raise no_rate(traced, workload.precision)
     source = hardware([System(traced, usual_fabric(traced))], workload.precision)
     return Job(workload=workload, traced=traced, captured=captured_step(workload.measured, source))
+
+
+def _described_job(workload: Workload, measured_on: AcceleratorSpec | None) -> Job:
+    if workload.anchor is None:
+        return Job(workload=workload)
+    if measured_on is None:
+        raise _unknown_accelerator(workload.anchor.accelerator_key)
+    if running_dtype(measured_on, workload.precision) is None:
+        raise no_rate(measured_on, workload.precision)
+    source = hardware([System(measured_on, usual_fabric(measured_on))], workload.precision)
+    return Job(workload=workload, traced=measured_on, pace=anchored_pace(workload, workload.anchor, source))
 
 
 def _unknown_accelerator(device_name: str | None) -> EngineRefusal:
@@ -90,7 +106,7 @@ def step_parts(job: Job, candidates: Candidates, speed: Speed = AS_IS) -> Parts:
     """One step on each candidate, by parts."""
     if job.captured is not None:
         return carried_parts(job.workload, job.captured, candidates, speed)
-    return described_parts(job.workload, candidates, speed)
+    return described_parts(job.workload, candidates, speed, job.pace)
 
 
 def samples_per_step(job: Job, candidates: Candidates) -> Floats:
