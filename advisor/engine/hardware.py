@@ -30,10 +30,14 @@ _LEAST_HOST_LINK = 15.75e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute:
-    """``peak_flops_per_s``: dense, of the dtype that the products run in; ``fp8`` speed-up is inside ``gain``."""
+    """``peak_flops_per_s``: dense, of the dtype that the products run in; ``fp8`` speed-up is inside ``gain``.
+
+    ``serving_gain``: the same in a serving engine, which has fp4 products as well.
+    """
 
     peak_flops_per_s: Floats
     gain: Floats
+    serving_gain: Floats
     c0: Floats
     m0: Floats
     n0: Floats
@@ -163,6 +167,7 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute
     return Compute(
         peak_flops_per_s=_column(peaks),
         gain=_column(gains),
+        serving_gain=_column(_serving_gain(a, precision, peak) for a, peak in zip(accelerators, peaks, strict=True)),
         **{name: _column(getattr(law, name) for law in laws) for name in names},
     )
 
@@ -171,6 +176,18 @@ def _fp8_gain(accelerator: AcceleratorSpec, peak: float) -> float:
     """The fitted gain over 16 bit, never more than the data sheet has; 1 where fp8 units lack or gain nothing."""
     sheet = (accelerator.dense_flops_per_s.get("fp8") or peak) / peak
     return max(1.0, min(constant("fp8_matmul_speedup"), sheet))
+
+
+def _serving_gain(accelerator: AcceleratorSpec, precision: str, peak: float) -> float:
+    """Measured gain of narrow products over 16 bit, quantising included, never more than the data sheet has.
+
+    fp4 runs as fp8 where the silicon has no fp4 units.
+    """
+    gain = 1.0
+    for narrow in {"fp8": ("fp8",), "fp4": ("fp8", "fp4")}.get(precision, ()):
+        sheet = (accelerator.dense_flops_per_s.get(narrow) or peak) / peak
+        gain = max(gain, min(constant(f"serving_gain_{narrow}"), sheet))
+    return gain
 
 
 def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
