@@ -5,6 +5,7 @@ knows what it may say. The columns are those of the collection that the project 
 """
 
 import csv
+from collections import Counter
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -139,9 +140,13 @@ def read_rows(path: Path) -> list[MeasuredRow]:
     if missing:
         raise FileProblem("columns_missing", ", ".join(missing))
     try:
-        return [_row(cells, reader.line_num) for cells in reader]
+        rows = [_row(cells, reader.line_num) for cells in reader]
     except csv.Error as error:
         raise FileProblem("not_csv", str(error)) from error
+    twice = next((name for name, count in Counter(row.id for row in rows).items() if count > 1), None)
+    if twice is not None:
+        raise FileProblem("not_unique", twice)
+    return rows
 
 
 def _row(cells: dict[str, str | None], line: int) -> MeasuredRow:
