@@ -38,7 +38,38 @@ class GemmLaw:
     n0: float
     k0: float
     max_utilisation: float
-    attention_utilisation: float
+    evidence: str
+
+
+class Era(StrEnum):
+    """Which attention kernels run: FlashAttention-2, or what is written for the chip (FlashAttention-3, -4, cuDNN)."""
+
+    FA2 = "fa2"
+    CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionLaw:
+    """Fused attention's share of the 16-bit peak = plateau / (1 + half / sequence), half in tokens.
+
+    ``forward``, ``backward``: plateaus at head dimensions 64 and 128. ``in_steps``: one share that an earlier fit of
+    whole steps found, with all that is lost around attention.
+    """
+
+    forward: tuple[float, float]
+    backward: tuple[float, float]
+    half_full: float
+    half_causal: float
+    in_steps: float
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLaw:
+    """Shares of the data sheet's bandwidth: ``streaming`` kernels, and products that only read ``weights``."""
+
+    streaming: float
+    weights: float
     evidence: str
 
 
@@ -59,13 +90,11 @@ class PathLaw:
 class NetworkLaw:
     """Between servers: share of the NICs' rate that is achieved, latency of a step, 80 % range (ln).
 
-    ``tree_hop_s``: a step of an all-reduce from server to server; ``ring_hop_s``: of what passes all servers in turn;
-    ``member_hop_s``: of such a ring, from one GPU to the next inside a server.
+    ``hop_s``: a step from server to server; ``member_hop_s``: of a ring, from one GPU to the next inside a server.
     """
 
     efficiency: float
-    tree_hop_s: float
-    ring_hop_s: float
+    hop_s: float
     member_hop_s: float
     log_slower: float
     log_faster: float
@@ -97,13 +126,48 @@ def _constants() -> Mapping[str, float]:
 
 
 @cache
-def gemm_laws() -> Mapping[str, GemmLaw]:
-    """Silicon family -> law; ``*`` is the law of an accelerator nobody measured."""
-    numbers = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
+def gemm_laws() -> Mapping[tuple[str, str], GemmLaw]:
+    """(silicon family, class of precision) -> law; silicon ``*`` is the law of an accelerator nobody measured.
+
+    Classes: fp32, tf32, 16bit, fp8, fp4.
+    """
+    numbers = ("c0", "m0", "n0", "k0", "max_utilisation")
     return MappingProxyType(
         {
-            row["silicon"]: GemmLaw(**{name: float(row[name]) for name in numbers}, evidence=row["evidence"])
+            (row["silicon"], row["precision"]): GemmLaw(
+                **{name: float(row[name]) for name in numbers}, evidence=row["evidence"]
+            )
             for row in _rows("gemm.csv")
+        }
+    )
+
+
+@cache
+def attention_laws() -> Mapping[tuple[str, Era], AttentionLaw]:
+    """(silicon family, era) -> law; silicon ``*`` as in ``gemm_laws``."""
+    return MappingProxyType({(row["silicon"], Era(row["era"])): _attention_law(row) for row in _rows("attention.csv")})
+
+
+def _attention_law(row: Mapping[str, str]) -> AttentionLaw:
+    return AttentionLaw(
+        forward=(float(row["forward_64"]), float(row["forward_128"])),
+        backward=(float(row["backward_64"]), float(row["backward_128"])),
+        half_full=float(row["half_full"]),
+        half_causal=float(row["half_causal"]),
+        in_steps=float(row["in_steps"]),
+        evidence=row["evidence"],
+    )
+
+
+@cache
+def memory_laws() -> Mapping[str, MemoryLaw]:
+    """Silicon family -> law; ``*`` as in ``gemm_laws``."""
+    return MappingProxyType(
+        {
+            row["silicon"]: MemoryLaw(
+                streaming=float(row["streaming"]), weights=float(row["weights"]), evidence=row["evidence"]
+            )
+            for row in _rows("memory.csv")
         }
     )
 
@@ -137,8 +201,7 @@ def network_laws() -> Mapping[str, NetworkLaw]:
         {
             row["network"]: NetworkLaw(
                 efficiency=float(row["efficiency"]),
-                tree_hop_s=float(row["tree_hop_us"]) * 1e-6,
-                ring_hop_s=float(row["ring_hop_us"]) * 1e-6,
+                hop_s=float(row["hop_us"]) * 1e-6,
                 member_hop_s=float(row["member_hop_us"]) * 1e-6,
                 log_slower=float(row["log_slower"]),
                 log_faster=float(row["log_faster"]),

@@ -10,29 +10,45 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-from advisor.engine.calibrated import GemmLaw, constant, gemm_laws, network_laws
+from advisor.engine.calibrated import (
+    AttentionLaw,
+    Era,
+    GemmLaw,
+    MemoryLaw,
+    attention_laws,
+    constant,
+    gemm_laws,
+    memory_laws,
+    network_laws,
+)
 from advisor.engine.collectives import Floats, Ints, log_times
 from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, silicon_family
-from advisor.engine.network import domain_gpus, network_of
+from advisor.engine.network import domain_gpus, network_of, tree_inside
 from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec
 
 _FALLBACKS = {
-    "fp4": ("bf16", "fp16", "tf32", "fp32"),
-    "fp8": ("bf16", "fp16", "tf32", "fp32"),
+    "fp4": ("fp4", "fp8", "bf16", "fp16", "tf32", "fp32"),
+    "fp8": ("fp8", "bf16", "fp16", "tf32", "fp32"),
     "bf16": ("bf16", "fp16", "tf32", "fp32"),
     "fp16": ("fp16", "bf16", "tf32", "fp32"),
     "tf32": ("tf32", "fp32"),
     "fp32": ("fp32",),
 }
+_CLASSES = {"fp16": "16bit", "bf16": "16bit"}
+HEAD_DIMS = (64, 128)
+"""Where attention was measured; the second axis of the attention shares."""
 _LEAST_HOST_LINK = 15.75e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute:
-    """``peak_flops_per_s``: dense, of the dtype that the products run in; ``fp8`` speed-up is inside ``gain``.
+    """``peak_flops_per_s``: dense, of the dtype that the products run in, as are c0 to k0 and the best share.
 
-    ``serving_gain``: the same in a serving engine, which has fp4 products as well.
+    ``gain``, ``serving_gain``: 1, as narrow dtypes have their own peak and law. ``attention_peak_flops_per_s``: of the
+    16 bits that fused attention runs in (of the products' dtype where that is wider). Its shares, ``[row, head dim]``
+    over ``HEAD_DIMS``, are plateaus: at ``s`` tokens, divide by 1 + half / s. ``attention_utilisation``: share of
+    ``peak_flops_per_s`` from an earlier fit of whole steps.
     """
 
     peak_flops_per_s: Floats
@@ -43,14 +59,23 @@ class Compute:
     n0: Floats
     k0: Floats
     max_utilisation: Floats
+    attention_peak_flops_per_s: Floats
+    attention_forward_utilisation: Floats
+    attention_backward_utilisation: Floats
+    attention_half_full: Floats
+    attention_half_causal: Floats
     attention_utilisation: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """``bytes_per_s``: achievable; ``capacity_bytes``: what the driver reports."""
+    """``bytes_per_s``: achieved by streaming kernels; ``weights_bytes_per_s``: by products that only read weights.
+
+    ``capacity_bytes``: what the driver reports.
+    """
 
     bytes_per_s: Floats
+    weights_bytes_per_s: Floats
     capacity_bytes: Floats
 
 
@@ -60,7 +85,8 @@ class Link:
 
     ``log_slower``, ``log_faster`` (80 % range of a collective's time, ln) and ``shared``: ``[row, group]``.
     ``domain_gpus``: GPUs that need no NIC to reach each other. ``network_s_per_byte``: over one GPU's share of the
-    NICs, inf where nobody states the network; hops and the range of the network: as in ``NetworkLaw``.
+    NICs, inf where nobody states the network; hops and the range of the network: as in ``NetworkLaw``;
+    ``tree_inside``: time inside a server of an all-reduce that is a tree, over that of a ring.
     """
 
     curves: Floats
@@ -71,11 +97,11 @@ class Link:
     host_bytes_per_s: Floats
     domain_gpus: Ints
     network_s_per_byte: Floats
-    tree_hop_s: Floats
-    ring_hop_s: Floats
+    hop_s: Floats
     member_hop_s: Floats
     network_log_slower: Floats
     network_log_faster: Floats
+    tree_inside: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,25 +152,44 @@ def running_dtype(accelerator: AcceleratorSpec, precision: str) -> str | None:
 
     A missing dtype falls back to the next wider one that the silicon has.
     """
-    known = (dtype for dtype in _FALLBACKS.get(precision, ()) if accelerator.dense_flops_per_s.get(dtype))
-    return next(known, None)
+    known = [dtype for dtype in _FALLBACKS.get(precision, ()) if accelerator.dense_flops_per_s.get(dtype)]
+    narrow = [dtype for dtype in known if _gains(accelerator, dtype)]
+    return next(iter(narrow), None)
 
 
-def gemm_law(accelerator: AcceleratorSpec) -> GemmLaw:
-    laws = gemm_laws()
+def _gains(accelerator: AcceleratorSpec, dtype: str) -> bool:
+    """Narrow dtypes are worth their casts only where the silicon is faster in them than in 16 bit."""
+    rates = accelerator.dense_flops_per_s
+    return dtype not in ("fp8", "fp4") or (rates.get(dtype) or 0.0) > (rates.get("bf16") or rates.get("fp16") or 0.0)
+
+
+def gemm_law(accelerator: AcceleratorSpec, dtype: str = "bf16") -> GemmLaw:
+    """The law of products in ``dtype`` on this accelerator's silicon."""
+    laws, precision = gemm_laws(), _CLASSES.get(dtype, dtype)
+    return laws.get((silicon_family(accelerator.key), precision), laws["*", precision])
+
+
+def attention_law(accelerator: AcceleratorSpec, era: Era) -> AttentionLaw:
+    """The law of fused attention with kernels of that era."""
+    laws = attention_laws()
+    return laws.get((silicon_family(accelerator.key), era), laws["*", era])
+
+
+def memory_law(accelerator: AcceleratorSpec) -> MemoryLaw:
+    laws = memory_laws()
     return laws.get(silicon_family(accelerator.key), laws["*"])
 
 
-def hardware(servers: Sequence[System], precision: str) -> Hardware:
-    """Arrays for these servers; every accelerator must have a rate for ``precision`` (see ``running_dtype``)."""
+def hardware(servers: Sequence[System], precision: str, era: Era = Era.FA2) -> Hardware:
+    """Arrays for these servers; every accelerator must have a rate for ``precision`` (see ``running_dtype``).
+
+    ``era``: of the attention kernels; PyTorch ships those of FlashAttention-2 by default.
+    """
     accelerators = [accelerator for accelerator, *_ in servers]
     routes = [[route(accelerator, fabric, group) for group in GROUPS] for accelerator, fabric, *_ in servers]
     return Hardware(
-        compute=_compute(accelerators, precision),
-        memory=Memory(
-            bytes_per_s=_column(a.memory_bandwidth_bytes_per_s * constant("memory_efficiency") for a in accelerators),
-            capacity_bytes=_column(a.memory_bytes for a in accelerators),
-        ),
+        compute=_compute(accelerators, precision, era),
+        memory=_memory(accelerators),
         link=_link(servers, routes),
         host=_host(servers),
     )
@@ -157,37 +202,41 @@ def _host(systems: Sequence[System]) -> Host:
     )
 
 
-def _compute(accelerators: Sequence[AcceleratorSpec], precision: str) -> Compute:
-    laws = [gemm_law(accelerator) for accelerator in accelerators]
-    peaks = [a.dense_flops_per_s[running_dtype(a, precision) or ""] for a in accelerators]
-    gains = [
-        _fp8_gain(a, peak) if precision in ("fp8", "fp4") else 1.0 for a, peak in zip(accelerators, peaks, strict=True)
-    ]
-    names = ("c0", "m0", "n0", "k0", "max_utilisation", "attention_utilisation")
+def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) -> Compute:
+    dtypes = [running_dtype(accelerator, precision) or "" for accelerator in accelerators]
+    laws = [gemm_law(accelerator, dtype) for accelerator, dtype in zip(accelerators, dtypes, strict=True)]
+    attention = [attention_law(accelerator, era) for accelerator in accelerators]
+    peaks = _column(a.dense_flops_per_s[dtype] for a, dtype in zip(accelerators, dtypes, strict=True))
+    wide = _column(_attention_peak(a, dtype) for a, dtype in zip(accelerators, dtypes, strict=True))
+    names = ("c0", "m0", "n0", "k0", "max_utilisation")
     return Compute(
-        peak_flops_per_s=_column(peaks),
-        gain=_column(gains),
-        serving_gain=_column(_serving_gain(a, precision, peak) for a, peak in zip(accelerators, peaks, strict=True)),
+        peak_flops_per_s=peaks,
+        gain=np.ones(len(accelerators)),
+        serving_gain=np.ones(len(accelerators)),
         **{name: _column(getattr(law, name) for law in laws) for name in names},
+        attention_peak_flops_per_s=wide,
+        attention_forward_utilisation=np.array([law.forward for law in attention]),
+        attention_backward_utilisation=np.array([law.backward for law in attention]),
+        attention_half_full=_column(law.half_full for law in attention),
+        attention_half_causal=_column(law.half_causal for law in attention),
+        attention_utilisation=_column(law.in_steps for law in attention) * wide / peaks,
     )
 
 
-def _fp8_gain(accelerator: AcceleratorSpec, peak: float) -> float:
-    """The fitted gain over 16 bit, never more than the data sheet has; 1 where fp8 units lack or gain nothing."""
-    sheet = (accelerator.dense_flops_per_s.get("fp8") or peak) / peak
-    return max(1.0, min(constant("fp8_matmul_speedup"), sheet))
+def _attention_peak(accelerator: AcceleratorSpec, dtype: str) -> float:
+    rates = accelerator.dense_flops_per_s
+    wide = "bf16" if dtype in ("fp8", "fp4") else dtype
+    return rates.get(wide) or rates.get("fp16") or rates[dtype]
 
 
-def _serving_gain(accelerator: AcceleratorSpec, precision: str, peak: float) -> float:
-    """Measured gain of narrow products over 16 bit, quantising included, never more than the data sheet has.
-
-    fp4 runs as fp8 where the silicon has no fp4 units.
-    """
-    gain = 1.0
-    for narrow in {"fp8": ("fp8",), "fp4": ("fp8", "fp4")}.get(precision, ()):
-        sheet = (accelerator.dense_flops_per_s.get(narrow) or peak) / peak
-        gain = max(gain, min(constant(f"serving_gain_{narrow}"), sheet))
-    return gain
+def _memory(accelerators: Sequence[AcceleratorSpec]) -> Memory:
+    laws = [memory_law(accelerator) for accelerator in accelerators]
+    sheet = _column(accelerator.memory_bandwidth_bytes_per_s for accelerator in accelerators)
+    return Memory(
+        bytes_per_s=sheet * _column(law.streaming for law in laws),
+        weights_bytes_per_s=sheet * _column(law.weights for law in laws),
+        capacity_bytes=_column(accelerator.memory_bytes for accelerator in accelerators),
+    )
 
 
 def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
@@ -204,11 +253,11 @@ def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
         host_bytes_per_s=_column(host * constant("host_copy_efficiency") for host in hosts),
         domain_gpus=np.array([domain_gpus(system) for system in systems], dtype=np.int64),
         network_s_per_byte=_column(1 / (way.bytes_per_s * way.law.efficiency) if way else np.inf for way in networks),
-        tree_hop_s=_column(law.tree_hop_s for law in laws),
-        ring_hop_s=_column(law.ring_hop_s for law in laws),
+        hop_s=_column(law.hop_s for law in laws),
         member_hop_s=_column(law.member_hop_s for law in laws),
         network_log_slower=_column(law.log_slower for law in laws),
         network_log_faster=_column(law.log_faster for law in laws),
+        tree_inside=_column(tree_inside(system) for system in systems),
     )
 
 

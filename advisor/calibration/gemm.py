@@ -1,0 +1,210 @@
+"""Fit of matrix products: time over time at peak = c0 + m0/M + n0/N + k0/K, for each chip and class of precision.
+
+Three kinds of evidence give a law, in this order:
+
+* shapes: products of many shapes were measured (``gemm_shapes.csv``). The middle one of the stacks that were measured
+  on a shape counts; the sum of relative errors is least over all large shapes. N and K of most of these shapes are
+  alike, so that they alone cannot tell n0 from k0: what the same law made of all 9,000 to 36,000 shapes of each stack
+  (``gemm_laws_of_stacks.csv``) stands in for the oblong ones, with half of the weight.
+* best: only the best rate over many shapes was measured (``gemm_best.csv``). c0 is the peak over that rate, the
+  shape terms are those of the middle chip.
+* borrowed: the same or the nearest chip was measured (``borrowed.csv``).
+
+A chip of which nothing is known has the middle law of its class of precision (``*``).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.calibration.tables import rows, written
+
+Floats = NDArray[np.float64]
+
+LEAST_ROWS, LEAST_SIDE = 512, 1024
+"""M, and N and K; smaller products are bound by reading their operands, which the engine times by itself."""
+_GRID = (1024.0, 4096.0, 16384.0)
+MOST_SUSTAINED = 0.96
+"""Best of peak that a chip kept up in a wide search (A100 0.956): short runs at boost clocks print more than 1."""
+_ROUNDS = 25
+_SHAPES_SOURCE = (
+    "{points} shapes x stacks; half of the shapes that the fit did not see are within {error:.0%}; {source}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """``sides``: ``[shape, 3]``, M, N, K. ``slowdowns``: time over time at peak, ``[shape]``, middle of the stacks.
+
+    ``oblong``: the same ratio as the laws of the stacks have it, over M, N and K of ``_GRID``; empty without such laws.
+    """
+
+    sides: Floats
+    slowdowns: Floats
+    oblong: Floats
+    best: float
+    points: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """``terms``: c0, m0, n0, k0. ``best``: never a larger share of the peak than this."""
+
+    terms: Floats
+    best: float
+    evidence: str
+    source: str
+
+    def cells(self) -> list[str]:
+        c0, *sides = self.terms
+        return [f"{c0:.3f}", *(f"{side:.0f}" for side in sides), f"{self.best:.3f}", self.evidence, self.source]
+
+
+def slowdowns(law: Law, sides: Floats) -> Floats:
+    """What the engine makes of the law: ``[shape]``."""
+    return np.maximum(_columns(sides) @ law.terms, 1 / law.best)
+
+
+@cache
+def measured_shapes() -> Mapping[tuple[str, str], Measured]:
+    """(silicon, class of precision) -> its large products, in the order of their sides."""
+    rates: dict[tuple[str, str], dict[tuple[int, int, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows("gemm_shapes.csv"):
+        sides = int(row["m"]), int(row["n"]), int(row["k"])
+        if sides[0] >= LEAST_ROWS and min(sides[1:]) >= LEAST_SIDE:
+            rates[row["silicon"], row["precision"]][sides].append(float(row["tflops"]))
+    return {key: _measured(key, shapes) for key, shapes in sorted(rates.items())}
+
+
+def _measured(key: tuple[str, str], shapes: dict[tuple[int, int, int], list[float]]) -> Measured:
+    ordered, peak = sorted(shapes), float(peaks()[key]["peak_tflops"])
+    return Measured(
+        sides=np.array(ordered, dtype=np.float64),
+        slowdowns=np.array([peak / np.median(shapes[sides]) for sides in ordered]),
+        oblong=_of_stacks(key, peak),
+        best=max(max(found) for found in shapes.values()) / peak,
+        points=sum(len(found) for found in shapes.values()),
+    )
+
+
+def _of_stacks(key: tuple[str, str], peak: float) -> Floats:
+    laws_of_stacks = [
+        np.array([float(row[term]) for term in ("c0", "m0", "n0", "k0")]) * peak / float(row["peak_tflops"])
+        for row in rows("gemm_laws_of_stacks.csv")
+        if (row["silicon"], row["precision"]) == key
+    ]
+    return np.median([_columns(_grid()) @ law for law in laws_of_stacks], axis=0) if laws_of_stacks else np.empty(0)
+
+
+def _grid() -> Floats:
+    return np.array(list(product(_GRID, repeat=3)))
+
+
+@cache
+def peaks() -> Mapping[tuple[str, str], dict[str, str]]:
+    """(silicon, class of precision) -> accelerator that was measured, its data-sheet peak, source."""
+    return {(row["silicon"], row["precision"]): row for row in rows("gemm_sources.csv")}
+
+
+def fitted(sides: Floats, found: Floats, oblong: Floats) -> Floats:
+    """The four terms, none below 0, with the least sum of relative errors; ``oblong`` weighs half as much as ``found``.
+
+    Least absolute errors by reweighted least squares; of the terms, every subset is tried, so the result is the best
+    one and does not depend on where a search starts.
+    """
+    parts = [_columns(sides) / found[:, None]]
+    shares = [np.ones(len(found))]
+    if len(oblong):
+        parts.append(_columns(_grid()) / oblong[:, None])
+        shares.append(np.full(len(oblong), 0.5 * len(found) / len(oblong)))
+    relative, share = np.vstack(parts), np.concatenate(shares)
+    terms = _least_squares(relative, share)
+    for _ in range(_ROUNDS):
+        terms = _least_squares(relative, share / np.maximum(np.abs(relative @ terms - 1), 1e-3))
+    return terms
+
+
+def _columns(sides: Floats) -> Floats:
+    return np.column_stack([np.ones(len(sides)), 1 / sides])
+
+
+def _least_squares(relative: Floats, weights: Floats) -> Floats:
+    root = np.sqrt(weights)
+    least, best = np.inf, np.zeros(4)
+    for count in range(1, 5):
+        for chosen in combinations(range(4), count):
+            kept = list(chosen)
+            solved = np.linalg.lstsq(relative[:, kept] * root[:, None], root, rcond=None)[0]
+            error = float((weights * (relative[:, kept] @ solved - 1) ** 2).sum())
+            if (solved >= 0).all() and error < least:
+                least, best = error, np.zeros(4)
+                best[kept] = solved
+    return best
+
+
+def unseen_errors(measured: Measured, folds: int = 4) -> Floats:
+    """Relative errors of shapes that the fit did not see: every fourth shape is left out in turn."""
+    turn = np.arange(len(measured.sides)) % folds
+    errors = np.empty(len(turn))
+    for fold in range(folds):
+        seen, left = turn != fold, turn == fold
+        terms = fitted(measured.sides[seen], measured.slowdowns[seen], measured.oblong)
+        law = Law(terms=terms, best=min(measured.best, 1.0), evidence="", source="")
+        errors[left] = slowdowns(law, measured.sides[left]) / measured.slowdowns[left] - 1
+    return errors
+
+
+@cache
+def laws() -> Mapping[tuple[str, str], Law]:
+    """(silicon, class of precision) -> law; ``*`` where nothing is known of the silicon."""
+    found = {key: _from_shapes(key, measured) for key, measured in measured_shapes().items()}
+    middle = {precision: _middle(found, precision) for precision in ("fp32", "tf32", "16bit", "fp8", "fp4")}
+    for row in rows("gemm_best.csv"):
+        key = row["silicon"], row["precision"]
+        if key not in found:
+            found[key] = _from_best(row, middle[row["precision"]])
+    for row in rows("borrowed.csv"):
+        for precision in middle:
+            like = found.get((row["like"], precision))
+            if like is not None and (row["silicon"], precision) not in found:
+                found[row["silicon"], precision] = _borrowed(row, like)
+    return found | {("*", precision): law for precision, law in middle.items()}
+
+
+def _from_shapes(key: tuple[str, str], measured: Measured) -> Law:
+    error = float(np.median(np.abs(unseen_errors(measured))))
+    source = _SHAPES_SOURCE.format(points=measured.points, error=error, source=peaks()[key]["source"])
+    terms = fitted(measured.sides, measured.slowdowns, measured.oblong)
+    return Law(terms=terms, best=min(measured.best, 1.0), evidence="measured", source=source)
+
+
+def _from_best(row: Mapping[str, str], middle: Law) -> Law:
+    best = min(float(row["tflops"]) / float(row["peak_tflops"]), MOST_SUSTAINED)
+    terms = np.array([1 / best, *middle.terms[1:]])
+    rate = f"best rate only, {row['tflops']} of {row['peak_tflops']} TFLOP/s"
+    source = f"{rate}, shape terms of the middle chip; {row['source']}"
+    return Law(terms=terms, best=best, evidence="borrowed", source=source)
+
+
+def _borrowed(row: Mapping[str, str], like: Law) -> Law:
+    return Law(terms=like.terms, best=like.best, evidence="borrowed", source=f"law of {row['like']}: {row['why']}")
+
+
+def _middle(found: Mapping[tuple[str, str], Law], precision: str) -> Law:
+    """Term by term the middle of the chips with measured shapes. TF32 has none: tensor cores, so as 16 bit."""
+    like = "16bit" if precision == "tf32" else precision
+    those = [law for (_, one), law in found.items() if one == like]
+    terms = np.median([law.terms for law in those], axis=0)
+    best = float(np.median([law.best for law in those]))
+    source = f"nothing measured: term by term the middle of {len(those)} chips with measured {like} shapes"
+    return Law(terms=terms, best=best, evidence="spec-sheet", source=source)
+
+
+def table() -> str:
+    header = ("silicon", "precision", "c0", "m0", "n0", "k0", "max_utilisation", "evidence", "source")
+    return written(header, ([*key, *law.cells()] for key, law in sorted(laws().items())))
