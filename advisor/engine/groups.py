@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, Ints, group_index, time_s
 from advisor.engine.hardware import Link
@@ -24,16 +25,21 @@ def collective_s(
     """
     kind = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.UNKNOWN else kind
     link = candidates.hardware.link
-    seconds = _near_s(link, kind, message_bytes, size, stride)
-    far = np.flatnonzero((size > 1) & (size * stride > link.domain_gpus))
-    if len(far):
-        seconds[far] = _far_s(_rows(link, far), kind, message_bytes[far], size[far], stride[far])
+    beyond = (size > 1) & (size * stride > link.domain_gpus)
+    if not beyond.any():
+        return _near_s(link, kind, message_bytes, size, stride) / speed.communication
+    seconds = np.empty(len(candidates))
+    for rows, time in ((np.flatnonzero(~beyond), _near_s), (np.flatnonzero(beyond), _far_s)):
+        seconds[rows] = time(_rows(link, rows), kind, message_bytes[rows], size[rows], stride[rows])
     return seconds / speed.communication
 
 
+_TIMED = ("server", "shared", "domain_gpus", "network_s_per_byte", "hop_s", "member_hop_s", "tree_inside")
+
+
 def _rows(link: Link, rows: Ints) -> Link:
-    columns = {name: getattr(link, name)[rows] for name in Link.__dataclass_fields__ if name != "curves"}
-    return replace(link, **columns)
+    """These rows of what times are computed from; the other columns stay as they are."""
+    return replace(link, **{name: getattr(link, name)[rows] for name in _TIMED})
 
 
 def _near_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints | Floats, stride: Ints) -> Floats:
@@ -41,48 +47,63 @@ def _near_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints 
     beside it cross the same root at the same time. Measured on an A100 PCIe box: 20.8 GB/s falls to 7.3 with two such
     groups, 20.9 to 3.9 with four (SimuMax a100_pcie.json).
     """
-    near_s = time_s(link.curves, link.server, size, kind, message_bytes)
-    if not (link.shared.any() and (stride > 1).any()):
-        return near_s
+    seconds = time_s(link.curves, link.server, size, kind, message_bytes)
+    apart = np.flatnonzero((stride > 1) & (size > 1))
+    if len(apart) and link.shared.any():
+        span = (size * stride)[apart]
+        apart = apart[link.shared[apart, group_index(span)] > 0]
+        seconds[apart] = _crossing_s(_rows(link, apart), kind, message_bytes[apart], size[apart], stride[apart])
+    return seconds
+
+
+def _crossing_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints | Floats, stride: Ints) -> Floats:
     span = size * stride
-    crossing = link.shared[np.arange(len(span)), group_index(span)] > 0
     traffic = (1 - 1 / size) / np.maximum(1 - 1 / span, 0.5)
-    far_s = time_s(link.curves, link.server, span, kind, message_bytes) * traffic * stride
-    return np.where(crossing & (stride > 1), far_s, near_s)
+    return time_s(link.curves, link.server, span, kind, message_bytes) * traffic * stride
 
 
 def _far_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints, stride: Ints) -> Floats:
     """Across servers: what takes longer, the links inside or the NICs, and the steps from server to server.
 
-    ``inside`` ranks of a group are in one domain and use their shares of its NICs together.
+    ``inside`` ranks of a group are in one domain and use their shares of its NICs together; all-to-all and
+    send-receive use the share of one rank.
     """
     domains = np.minimum(size, np.ceil(size * stride / link.domain_gpus))
     inside = size / domains
-    share = inside / size if kind is CollectiveKind.ALL_TO_ALL else 1.0
-    alone = kind is CollectiveKind.SEND_RECV
-    inside_s = 0.0 if alone else _near_s(link, kind, message_bytes * share, inside, stride)
-    rails = 1.0 if alone or kind is CollectiveKind.ALL_TO_ALL else inside
-    network_s = message_bytes * _crossing(kind, size, domains) * link.network_s_per_byte / rails
-    return np.where(message_bytes > 0, np.maximum(inside_s, network_s) + _steps_s(link, kind, size, domains), 0.0)
+    rails = 1.0 if kind in _ONE_RAIL else inside
+    once_s = message_bytes * link.network_s_per_byte / rails
+    if kind is CollectiveKind.SEND_RECV:
+        seconds = once_s + link.hop_s
+    elif kind is CollectiveKind.ALL_TO_ALL:
+        own_s = _near_s(link, kind, message_bytes * inside / size, inside, stride)
+        seconds = np.maximum(own_s, once_s * (1 - 1 / domains)) + link.hop_s
+    elif kind is CollectiveKind.ALL_REDUCE:
+        seconds = _far_all_reduce_s(link, _near_s(link, kind, message_bytes, inside, stride), once_s, size, domains)
+    else:
+        share = 1.0 if kind is CollectiveKind.BROADCAST else (size - 1) / size
+        own_s = _near_s(link, kind, message_bytes, inside, stride)
+        seconds = np.maximum(own_s, once_s * share) + _around_s(link, size, domains)
+    return np.where(message_bytes > 0, seconds, 0.0)
 
 
-def _crossing(kind: CollectiveKind, size: Ints, domains: Floats) -> Floats | float:
-    """Bytes over the NICs of one domain (of one rank: all-to-all, send-receive) for each byte of the message.
+_ONE_RAIL = (CollectiveKind.ALL_TO_ALL, CollectiveKind.SEND_RECV)
 
-    Rings carry what they carry inside a server; two servers exchange by a tree, which crosses once (NVIDIA/nccl-tests
-    #196; two p5 servers reach 487 GB/s of bus bandwidth over 400 GB/s of NICs).
+
+def _far_all_reduce_s(link: Link, inside_s: Floats, once_s: Floats, size: Ints, domains: Floats) -> Floats:
+    """The faster of ring and tree, as NCCL chooses. ``once_s``: the message over the NICs once.
+
+    A ring carries the message almost twice from server to server and passes all ranks twice; a tree is up and down in
+    log2(servers) steps, carries it once between two servers and twice between more, and costs the links inside more
+    (``tree_inside``; not where the switch reduces). Of a tree's two parts the shorter shows until both overlap.
     """
-    if kind is CollectiveKind.ALL_REDUCE:
-        return np.where(domains == 2, 1.0, 2 * (size - 1) / size)
-    if kind is CollectiveKind.ALL_TO_ALL:
-        return 1 - 1 / domains
-    return 1.0 if kind in (CollectiveKind.BROADCAST, CollectiveKind.SEND_RECV) else (size - 1) / size
+    ring_s = np.maximum(inside_s, 2 * (1 - 1 / size) * once_s) + 2 * _around_s(link, size, domains)
+    tree_inside_s = inside_s * link.tree_inside
+    between_s = once_s * np.where(domains == 2, 1.0, 2.0)
+    fill_s = np.minimum(np.minimum(tree_inside_s, between_s), constant("tree_fill_s"))
+    tree_s = np.maximum(tree_inside_s, between_s) + fill_s + 2 * np.ceil(np.log2(domains)) * link.hop_s
+    return np.minimum(ring_s, tree_s)
 
 
-def _steps_s(link: Link, kind: CollectiveKind, size: Ints, domains: Floats) -> Floats:
-    """Latency of the way between servers: up and down a tree, or once around a ring of all ranks (NCCL tuning.cc)."""
-    if kind is CollectiveKind.ALL_REDUCE:
-        return 2 * np.ceil(np.log2(domains)) * link.tree_hop_s
-    if kind in (CollectiveKind.SEND_RECV, CollectiveKind.ALL_TO_ALL):
-        return link.tree_hop_s
-    return (domains - 1) * link.ring_hop_s + (size - domains) * link.member_hop_s
+def _around_s(link: Link, size: Ints, domains: Floats) -> Floats:
+    """Latency of a ring, once around (NCCL src/graph/tuning.cc): steps between servers and between their GPUs."""
+    return (domains - 1) * link.hop_s + (size - domains) * link.member_hop_s

@@ -6,7 +6,7 @@ network. Nothing is assumed of a network that nobody states: `network_is_known` 
 
 from dataclasses import dataclass
 
-from advisor.engine.calibrated import NetworkLaw, network_laws
+from advisor.engine.calibrated import NetworkLaw, constant, network_laws
 from advisor.engine.system import System
 from catalog.specs import TopologyClass
 
@@ -44,3 +44,17 @@ def network_of(system: System) -> Network | None:
 def network_is_known(system: System, gpus: int) -> bool:
     """Whether so many GPUs can be predicted: they lie in one domain, or the network between is stated."""
     return gpus <= domain_gpus(system) or network_of(system) is not None
+
+
+def tree_inside(system: System) -> float:
+    """Time that an all-reduce takes inside the servers if it is a tree, over that of a ring.
+
+    Switches of NVLink 4 and later reduce by themselves. Two DGX A100 reach 192 GB/s by ring or tree alike
+    (NVIDIA/nccl#1576), which is 1.25; two servers of H100 and B200 reach what one does (coreweave/nccl-tests#92).
+    """
+    rate = system.fabric.bandwidth_bytes_per_s or system.accelerator.scaleup_bandwidth_bytes_per_s or 0.0
+    switched = system.fabric.topology in (TopologyClass.NVSWITCH_FULL, TopologyClass.NVL72)
+    return 1.0 if switched and rate >= _REDUCING_SWITCH else constant("tree_inside")
+
+
+_REDUCING_SWITCH = 400e9
