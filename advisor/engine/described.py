@@ -19,7 +19,7 @@ from advisor.engine.kernels import Work, streamed
 from advisor.engine.shapes import Counted, bytes_per_value, counted
 from advisor.engine.stacks import Stack, stack_of
 from advisor.engine.totals import embedding_exchange, totals_launch_s, totals_work
-from advisor.engine.transformer import micro_batch_work, stage_share
+from advisor.engine.transformer import micro_batch_pieces, stage_share
 from profiling.workload import Mode, ModelTotals, Workload
 
 _FLOOR_POWER = 4
@@ -40,12 +40,15 @@ class Demand:
     replicas: tuple[Replicas, ...]
 
 
-def described_parts(workload: Workload, candidates: Candidates, speed: Speed, pace: float = 1.0) -> Parts:
+def described_parts(
+    workload: Workload, candidates: Candidates, speed: Speed, pace: float = 1.0, stack: Stack | None = None
+) -> Parts:
     """One step of a described job, by parts; one row per candidate.
 
-    ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say.
+    ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say. ``stack``:
+    instead of the workload's own (calibration tries others).
     """
-    stack, passes = stack_of(workload.stack), passes_per_step(workload, candidates)
+    stack, passes = stack or stack_of(workload.stack), passes_per_step(workload, candidates)
     one = _demand(workload, candidates, speed, stack)
     work, launching_s = one.work.times(pace), one.launching_s * pace / speed.host
     shown_s = one.exchange.exposed_s + one.handover_s
@@ -80,23 +83,21 @@ def _demand(workload: Workload, candidates: Candidates, speed: Speed, stack: Sta
     if workload.model is not None:
         return _transformer_demand(workload, counted(workload.model, workload.parameters), candidates, speed, stack)
     if workload.totals is not None:
-        return _totals_demand(workload, workload.totals, candidates, speed)
+        return _totals_demand(workload, workload.totals, candidates, speed, stack)
     raise ValueError("a described job has a model shape or totals")
 
 
 def _transformer_demand(
     workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack
 ) -> Demand:
-    work = micro_batch_work(workload, shape, candidates, speed)
+    work = micro_batch_pieces(workload, shape, candidates, speed, stack).total
     several_stages = (candidates.pp > 1).any()
+    layers_s = shape.layers * stack.host_launch_s + shape.moe_layers * stack.expert_launch_s
     return Demand(
         work=work,
         exchange=layer_exchanges(workload, shape, candidates, speed, stack, work.total_s),
         handover_s=handover_s(workload, shape, candidates, speed) if several_stages else np.zeros(len(candidates)),
-        launching_s=_launches(workload, candidates)
-        * shape.layers
-        * stage_share(shape, candidates)
-        * stack.host_launch_s,
+        launching_s=_launches(workload, candidates) * stage_share(shape, candidates) * layers_s,
         replicas=_replicas(workload, shape, candidates),
     )
 
@@ -127,13 +128,15 @@ def lora_parameters(shape: Counted, rank: int) -> float:
     return float(rank * (attention + mlp))
 
 
-def _totals_demand(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Demand:
+def _totals_demand(
+    workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed, stack: Stack
+) -> Demand:
     dense = np.full(len(candidates), totals.parameters - totals.embedding_parameters)
     return Demand(
-        work=totals_work(workload, totals, candidates, speed),
+        work=totals_work(workload, totals, candidates, speed, stack),
         exchange=embedding_exchange(workload, totals, candidates, speed),
         handover_s=np.zeros(len(candidates)),
-        launching_s=totals_launch_s(workload, totals, candidates),
+        launching_s=totals_launch_s(workload, totals, candidates, stack),
         replicas=(Replicas(parameters=dense, size=candidates.dp, stride=np.ones_like(candidates.dp)),),
     )
 

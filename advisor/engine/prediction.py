@@ -10,13 +10,14 @@ from advisor.engine.calibrated import Evidence, constant
 from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
 from advisor.engine.explain import EngineCode, EngineRefusal
-from advisor.engine.hardware import Hardware, hardware, running_dtype
+from advisor.engine.hardware import Hardware, running_dtype
 from advisor.engine.intervals import evidence, link_range, step_halfwidth
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
 from advisor.engine.network import network_is_known
 from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
+from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
 from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec, ServerSpec
@@ -147,7 +148,7 @@ def predict_all(job: Job, systems: Sequence[System], counts: Sequence[Sequence[i
 
 def candidates_for(job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
     """Rows for these plans on these systems; ``wanted``: (place in ``systems``, plans), in order."""
-    return candidates_on(hardware(systems, job.workload.precision), wanted)
+    return candidates_on(hardware_of(job.workload, systems), wanted)
 
 
 def candidates_on(rows: Hardware, wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:

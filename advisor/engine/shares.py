@@ -11,10 +11,10 @@ from statistics import fmean
 
 import numpy as np
 
-from advisor.engine.hardware import hardware
 from advisor.engine.memory import fit, need_bytes
 from advisor.engine.plans import legal_plans
 from advisor.engine.prediction import best_rows, candidates_on
+from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, samples_per_step, step_parts
 from advisor.engine.system import System
 
@@ -30,7 +30,7 @@ def speedup_shares(
         return []
     rows = [tuple(nvlink if swap else pcie for swap in swaps) for nvlink, pcie, _ in pairs for swaps in _SWAPS]
     compute, memory, link = (np.array(column) for column in zip(*rows, strict=True))
-    mixed = hardware(systems, job.workload.precision).mixed(compute, memory, link)
+    mixed = hardware_of(job.workload, systems).mixed(compute, memory, link)
     wanted = [
         (place, legal_plans(job.workload, gpus))
         for place, gpus in enumerate(gpus for _, _, gpus in pairs for _ in _SWAPS)

@@ -4,11 +4,16 @@
 """
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+
+from advisor.engine.calibrated import Era
+from advisor.engine.hardware import Hardware, hardware
+from advisor.engine.system import System
+from profiling.workload import Mode, Workload
 
 _TABLE = Path(__file__).parent / "calibration" / "stacks.csv"
 UNTOLD = "*"
@@ -18,24 +23,31 @@ UNTOLD = "*"
 class Stack:
     """How a framework runs a model.
 
-    ``host_launch_s``: host time of one layer's launches in one pass. ``elementwise_scale``: traffic of norms,
-    activations and residuals over what fused kernels need. ``products_scale``: time of matrix products over the
-    measured law. ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide under;
-    ``shard_overlap``: share of each micro-batch that gathers and scatters of sharded weights may hide under;
-    ``tensor_overlap``, ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of
-    a gradient value as exchanged.
+    ``products_scale``, ``attention_scale``: time of these kernels over the measured laws. ``elementwise_scale``:
+    traffic of norms, activations and residuals over what fused kernels need. ``host_launch_s``: host time of one
+    layer's launches in one pass; ``expert_launch_s``: what a layer with experts takes beside it. ``cast_bytes``: moved
+    for each operand value of a product in narrow precision. ``routing_passes``: times that the routed tokens are read
+    or written beside the products. ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide
+    under; ``shard_overlap``: share of each micro-batch that gathers and scatters of sharded weights may hide under;
+    ``tensor_overlap``, ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of a
+    gradient value as exchanged. ``attention_era``: which attention kernels it ships.
     """
 
     name: str
     title: str
-    host_launch_s: float
-    elementwise_scale: float
     products_scale: float
+    attention_scale: float
+    elementwise_scale: float
+    host_launch_s: float
+    expert_launch_s: float
+    cast_bytes: float
+    routing_passes: float
     gradient_overlap: float
     shard_overlap: float
     tensor_overlap: float
     expert_overlap: float
     gradient_bytes: float
+    attention_era: Era
 
 
 @cache
@@ -43,11 +55,14 @@ def stacks() -> Mapping[str, Stack]:
     """By name; ``*`` is what holds where nothing is told."""
     with _TABLE.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
-    numbers = [name for name in Stack.__dataclass_fields__ if name not in ("name", "title")]
+    numbers = [name for name in Stack.__dataclass_fields__ if name not in ("name", "title", "attention_era")]
     return MappingProxyType(
         {
             row["stack"]: Stack(
-                name=row["stack"], title=row["title"], **{number: float(row[number]) for number in numbers}
+                name=row["stack"],
+                title=row["title"],
+                attention_era=Era(row["attention_era"]),
+                **{number: float(row[number]) for number in numbers},
             )
             for row in rows
         }
@@ -62,3 +77,10 @@ def stack_of(name: str | None) -> Stack:
 def stack_names() -> tuple[str, ...]:
     """Names that a workload may carry."""
     return tuple(name for name in stacks() if name != UNTOLD)
+
+
+def hardware_of(workload: Workload, systems: Sequence[System]) -> Hardware:
+    """These systems as this job runs on them: its precision, and the attention kernels of its software."""
+    served = workload.mode is Mode.INFERENCE
+    era = Era.CURRENT if served else stack_of(workload.stack).attention_era
+    return hardware(systems, workload.precision, era)

@@ -12,10 +12,11 @@ from advisor.engine.collectives import Floats
 from advisor.engine.described import described_parts
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.fabric import usual_fabric
-from advisor.engine.hardware import hardware, running_dtype
+from advisor.engine.hardware import running_dtype
 from advisor.engine.plans import is_data_parallel
 from advisor.engine.readings import captured_step, is_unverified
 from advisor.engine.serving import serving_parts
+from advisor.engine.stacks import hardware_of
 from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec
 from profiling.workload import MeasuredStep, Mode, Workload
@@ -73,7 +74,7 @@ def job_of(workload: Workload, traced: AcceleratorSpec | None) -> Job:
         raise _unknown_accelerator(workload.measured.device_name)
     if running_dtype(traced, workload.precision) is None:
         raise no_rate(traced, workload.precision)
-    source = hardware([System(traced, usual_fabric(traced))], workload.precision)
+    source = hardware_of(workload, [System(traced, usual_fabric(traced))])
     return Job(workload=workload, traced=traced, captured=captured_step(workload.measured, source))
 
 
@@ -84,7 +85,7 @@ def _described_job(workload: Workload, measured_on: AcceleratorSpec | None) -> J
         raise _unknown_accelerator(workload.anchor.accelerator_key)
     if running_dtype(measured_on, workload.precision) is None:
         raise no_rate(measured_on, workload.precision)
-    source = hardware([System(measured_on, usual_fabric(measured_on))], workload.precision)
+    source = hardware_of(workload, [System(measured_on, usual_fabric(measured_on))])
     return Job(workload=workload, traced=measured_on, pace=anchored_pace(workload, workload.anchor, source))
 
 

@@ -13,19 +13,18 @@ from advisor.engine.exchanges import Exchange, no_exchange
 from advisor.engine.groups import collective_s
 from advisor.engine.kernels import Work, slowdown, streamed
 from advisor.engine.shapes import bytes_per_value
-from advisor.engine.stacks import stack_of
+from advisor.engine.stacks import Stack
 from profiling.workload import CollectiveKind, Mode, ModelTotals, Workload
 
 _MIDDLING_SIDE = 512.0
 
 
-def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Work:
+def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
     """One micro-batch forward and, in training, backward."""
     passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
     compute = candidates.hardware.compute
     side = np.full(len(candidates), _MIDDLING_SIDE)
     rate = compute.peak_flops_per_s * compute.gain * speed.compute / slowdown(compute, side * 64, side, side)
-    stack = stack_of(workload.stack)
     flops = totals.flops_per_sample * candidates.micro_batch * passes
     wide = bytes_per_value(workload.precision) / 2
     traffic = totals.traffic_bytes_per_sample * candidates.micro_batch * passes * wide * stack.elementwise_scale
@@ -33,10 +32,10 @@ def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates,
     return arithmetic + streamed(candidates, speed, traffic)
 
 
-def totals_launch_s(workload: Workload, totals: ModelTotals, candidates: Candidates) -> Floats:
+def totals_launch_s(workload: Workload, totals: ModelTotals, candidates: Candidates, stack: Stack) -> Floats:
     """Host seconds to launch one micro-batch; a layer of a transformer is about thirty kernels."""
     passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
-    one = stack_of(workload.stack).host_launch_s / constant("kernels_per_layer_pass")
+    one = stack.host_launch_s / constant("kernels_per_layer_pass")
     return np.full(len(candidates), passes * totals.kernels_per_pass * one)
 
 

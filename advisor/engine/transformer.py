@@ -13,9 +13,10 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
+from advisor.engine.hardware import HEAD_DIMS
 from advisor.engine.kernels import Work, matmul, no_work, streamed
 from advisor.engine.shapes import Counted, Product, bytes_per_value
-from advisor.engine.stacks import stack_of
+from advisor.engine.stacks import Stack
 from profiling.workload import Mode, Workload
 
 _SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
@@ -35,18 +36,15 @@ class Pieces:
         return self.products + self.attention + self.elementwise
 
 
-def micro_batch_pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
+def micro_batch_pieces(
+    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack
+) -> Pieces:
     """One micro-batch through the stage: forward, and in training backward (and forward again if recomputed)."""
     return Pieces(
-        products=_products(workload, shape, candidates, speed),
-        attention=_attention(workload, shape, candidates, speed),
-        elementwise=_elementwise(workload, shape, candidates, speed),
+        products=_products(workload, shape, candidates, speed, stack),
+        attention=_attention(workload, shape, candidates, speed).times(stack.attention_scale),
+        elementwise=_elementwise(workload, shape, candidates, speed, stack),
     )
-
-
-def micro_batch_work(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
-    """The pieces together."""
-    return micro_batch_pieces(workload, shape, candidates, speed).total
 
 
 def tokens_per_pass(shape: Counted, candidates: Candidates) -> Floats:
@@ -64,7 +62,7 @@ def head_share(shape: Counted, candidates: Candidates) -> Floats:
     return np.where(shape.layers % candidates.pp == 0, 1.0, 0.0)
 
 
-def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
     tokens, share = tokens_per_pass(shape, candidates), stage_share(shape, candidates)
     groups = ((shape.layers, shape.attention), (shape.dense_layers, shape.mlp), (shape.moe_layers, shape.shared))
     found = no_work(len(candidates))
@@ -73,7 +71,7 @@ def _products(workload: Workload, shape: Counted, candidates: Candidates, speed:
             found += _weights(workload, candidates, speed, products, tokens, layers * share)
     if shape.moe_layers:
         found += _experts(workload, shape, candidates, speed, tokens, shape.moe_layers * share)
-    found = found.times(stack_of(workload.stack).products_scale)
+    found = found.times(stack.products_scale)
     return found + _head(workload, shape, candidates, speed)
 
 
@@ -145,43 +143,61 @@ def _head(workload: Workload, shape: Counted, candidates: Candidates, speed: Spe
 
 def _attention(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
     """Scores and weighted values. Unfused kernels compute the masked half too and write the scores to memory."""
+    if workload.flash_attention:
+        return _fused_attention(workload, shape, candidates, speed)
     tokens = tokens_per_pass(shape, candidates) * stage_share(shape, candidates)
-    training = workload.mode is Mode.TRAINING
-    again = candidates.recompute_attention
-    fused = workload.flash_attention
-    context = shape.context(shape.sequence) if fused else float(shape.layers * shape.sequence)
-    forward = 2 * tokens * context * (shape.query_width + shape.value_width) / candidates.tp
+    passes = (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute_attention
+    scores = tokens * shape.layers * shape.sequence / candidates.tp
+    flops = 2 * scores * (shape.query_width + shape.value_width) * passes
     compute = candidates.hardware.compute
     rate = compute.peak_flops_per_s * compute.attention_utilisation * speed.compute
-    backward = (constant("backward_attention_ratio") if fused else 2.0) if training else 0.0
-    found = Work(compute_s=forward * (1.0 + again + backward) / rate, memory_s=np.zeros(len(candidates)))
-    if fused:
-        return found
-    scores = tokens * shape.layers * shape.sequence * shape.heads / candidates.tp
-    sweeps = _SWEEPS_FORWARD * (1.0 + again) + (_SWEEPS_BACKWARD if training else 0.0)
-    return found + streamed(candidates, speed, scores * bytes_per_value(workload.precision) * sweeps)
+    sweeps = _SWEEPS_FORWARD * (1.0 + candidates.recompute_attention)
+    sweeps = sweeps + (_SWEEPS_BACKWARD if workload.mode is Mode.TRAINING else 0.0)
+    traffic = scores * shape.heads * bytes_per_value(workload.precision) * sweeps
+    return Work(compute_s=flops / rate, memory_s=np.zeros(len(candidates))) + streamed(candidates, speed, traffic)
 
 
-def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+def _fused_attention(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """Forward, and backward at 2.5 times the work (FlashAttention-2, 2307.08691), each at its measured rate."""
+    tokens = tokens_per_pass(shape, candidates) * stage_share(shape, candidates)
+    forward = 2 * tokens * shape.context(shape.sequence) * (shape.query_width + shape.value_width) / candidates.tp
+    compute = candidates.hardware.compute
+    half = compute.attention_half_causal if shape.causal else compute.attention_half_full
+    rate = compute.attention_peak_flops_per_s * speed.compute / (1.0 + half / shape.sequence)
+    there = _at_head_dim(compute.attention_forward_utilisation, shape.head_dim)
+    back = _at_head_dim(compute.attention_backward_utilisation, shape.head_dim)
+    backward = constant("backward_attention_ratio") if workload.mode is Mode.TRAINING else 0.0
+    passes = (1.0 + candidates.recompute_attention) / there + backward / back
+    return Work(compute_s=forward * passes / rate, memory_s=np.zeros(len(candidates)))
+
+
+def _at_head_dim(shares: Floats, head_dim: int) -> Floats:
+    """Between the measured head dimensions in proportion, beyond them as at the nearest."""
+    least, most = HEAD_DIMS
+    place = min(max((head_dim - least) / (most - least), 0.0), 1.0)
+    return shares[:, 0] * (1 - place) + shares[:, 1] * place
+
+
+def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
     """Norms, residuals, activations, routing and the loss. A forward pass is a third of forward and backward."""
     tokens, tp = tokens_per_pass(shape, candidates), candidates.tp
     training = workload.mode is Mode.TRAINING
-    scale, wide = stack_of(workload.stack).elementwise_scale, bytes_per_value(workload.precision)
+    scale, wide = stack.elementwise_scale, bytes_per_value(workload.precision)
     activations = shape.dense_layers * shape.up_width
     if shape.moe_layers:
         shared = sum(one.n for one in shape.shared if one.split == "n")
         expert = sum(one.n for one in shape.expert if one.split == "n")
         activations += shape.moe_layers * (shared + shape.experts_per_token * expert)
     values = 18 * shape.layers * shape.hidden + 10 * activations
-    routed = constant("routing_passes") * shape.moe_layers * shape.experts_per_token * shape.hidden
+    routed = stack.routing_passes * shape.moe_layers * shape.experts_per_token * shape.hidden
     share = ((1.0 if training else 1 / 3) + candidates.recompute / 3) * stage_share(shape, candidates)
     layers = wide * tokens * (scale * values + routed) / tp * share
-    casts = _cast_bytes(workload, shape) * tokens / tp * share
+    casts = _cast_bytes(workload, shape, stack) * tokens / tp * share
     loss = scale * 16.0 * tokens * shape.vocabulary / tp * head_share(shape, candidates) if training else 0.0
     return streamed(candidates, speed, layers + casts + loss)
 
 
-def _cast_bytes(workload: Workload, shape: Counted) -> float:
+def _cast_bytes(workload: Workload, shape: Counted, stack: Stack) -> float:
     """Bytes a token that narrow precisions move to convert and transpose the operands of the products."""
     if workload.precision not in ("fp8", "fp4"):
         return 0.0
@@ -190,4 +206,4 @@ def _cast_bytes(workload: Workload, shape: Counted) -> float:
     routed = sum(one.n + one.k for one in shape.shared) + shape.experts_per_token * sum(
         one.n + one.k for one in shape.expert
     )
-    return constant("cast_bytes_per_operand") * (operands + shape.moe_layers * routed)
+    return stack.cast_bytes * (operands + shape.moe_layers * routed)
