@@ -149,13 +149,16 @@ def _working(
 ) -> Spent:
     """A pass with what the host adds: the fourth-power mean of GPU and host time, less the GPU time.
 
-    Every pipeline stage schedules the requests of its pass; eager stacks also launch every layer from Python.
+    Every pipeline stage schedules the requests of its pass, and hands the tokens of each on to the other stages, which
+    nothing hides; eager stacks also launch every layer from Python.
     """
     scheduling = constant("serving_pass_host_s") + constant("serving_request_host_s") * requests
     launching = shape.layers * constant("serving_eager_layer_s") if workload.stack in EAGER_STACKS else 0.0
     waited = (candidates.pp * scheduling + launching) / speed.host
     busy = one.total_s
     host_s = (busy**_FLOOR_POWER + waited**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - busy
+    relayed = candidates.pp * (candidates.pp - 1) * requests * constant("serving_relay_s")
+    host_s = host_s + relayed / speed.host
     return Spent(
         compute_s=one.compute_s,
         memory_s=one.memory_s,

@@ -12,7 +12,7 @@ _SCALED_BITS = {"fp8": 8.0, "fp4": 4.5}
 
 
 def weight_bytes_per_value(workload: Workload) -> float:
-    """A stored weight: as told, or as wide as the precision; four bits carry half a bit of scales (NVFP4, AWQ, GPTQ)."""
+    """A stored weight: as told, else as the precision; four bits carry half a bit of scales (NVFP4, AWQ, GPTQ)."""
     if workload.weight_bits is not None:
         return (workload.weight_bits + (0.5 if workload.weight_bits < 8 else 0.0)) / 8
     return _SCALED_BITS.get(workload.precision, 8.0 * bytes_per_value(workload.precision)) / 8

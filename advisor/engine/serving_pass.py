@@ -13,12 +13,18 @@ from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.groups import collective_s
-from advisor.engine.serving_memory import cached_bytes_per_token, weight_bytes_per_value
+from advisor.engine.serving_memory import cached_bytes_per_token, is_narrow, weight_bytes_per_value
 from advisor.engine.shapes import Counted, Product, bytes_per_value
 from profiling.workload import CollectiveKind, Workload
 
 _KERNELS_A_LAYER = 9.0
 """Norms, products, rotation, attention, activation and what quantises between them, where kernels are fused."""
+
+_KERNELS_OF_ROUTING = 5.0
+"""Choice of experts, sorting, copying rows out and back, beside the two products."""
+
+_COPIES = 4.0
+"""Each chosen row is written for its expert, read, written by it and read again where answers meet."""
 
 _LARGEST_MESSAGE = 2.0**30
 
@@ -57,15 +63,15 @@ def pass_s(workload: Workload, shape: Counted, candidates: Candidates, tokens: T
     """One pass through all layers, as if one rank per tensor-parallel group held them all."""
     found = [_dense(workload, shape, candidates, tokens, speed), _attention(workload, shape, candidates, tokens, speed)]
     found.append(_elementwise(workload, shape, candidates, tokens, speed))
+    kernels = shape.layers * _KERNELS_A_LAYER + shape.moe_layers * _KERNELS_OF_ROUTING
     if shape.moe_layers:
+        found.append(_routing(workload, shape, candidates, tokens, speed))
         found.append(_experts(workload, shape, candidates, tokens, speed))
     return Pass(
         compute_s=sum(compute for compute, _ in found),
         memory_s=sum(memory for _, memory in found),
         communication_s=_exchange_s(workload, shape, candidates, tokens, speed),
-        gaps_s=np.full(
-            len(candidates), shape.layers * _KERNELS_A_LAYER * constant("serving_kernel_gap_s") / speed.host
-        ),
+        gaps_s=np.full(len(candidates), kernels * constant("serving_kernel_gap_s") / speed.host),
     )
 
 
@@ -152,6 +158,7 @@ def _experts(
     touched = np.maximum(shape.experts / ep * (1 - (1 - chosen) ** rows), 1.0)
     each = rows * shape.experts_per_token / ep / touched
     sliced = np.maximum(candidates.tp / ep, 1.0)
+    busiest = constant("serving_expert_slowdown") * np.where(ep > 1, constant("serving_expert_imbalance"), 1.0)
     found = []
     for one in shape.expert:
         sides = (one.n / sliced, float(one.k)) if one.split == "n" else (float(one.n), one.k / sliced)
@@ -163,11 +170,21 @@ def _experts(
                 np.maximum(each, 1.0),
                 sides,
                 weight_bytes=weight_bytes_per_value(workload),
-                count=shape.moe_layers * touched,
+                count=shape.moe_layers * touched * busiest,
                 tile=constant("serving_expert_tile"),
             )
         )
     return sum(compute for compute, _ in found), sum(memory for _, memory in found)
+
+
+def _routing(
+    workload: Workload, shape: Counted, candidates: Candidates, tokens: Tokens, speed: Speed
+) -> tuple[Floats, Floats]:
+    """Rows on their way to their experts and back: scattered copies, far below the rate of streaming."""
+    rows = tokens.rows * np.maximum(candidates.ep / candidates.tp, 1.0) / candidates.ep
+    traffic = _COPIES * rows * shape.experts_per_token * shape.hidden * bytes_per_value(workload.precision)
+    rate = _bandwidth(candidates, speed) * constant("serving_scatter_share")
+    return np.zeros(len(candidates)), shape.moe_layers * traffic / rate
 
 
 def _attention(
@@ -186,7 +203,7 @@ def _attention(
     width = np.where(decoded & latent, absorbed, shape.query_width + shape.value_width) / candidates.tp
     flops = 2 * tokens.rows * seen * width
     law = candidates.hardware.compute
-    arithmetic = flops / (law.peak_flops_per_s * law.attention_utilisation * speed.compute)
+    arithmetic = flops / (law.peak_flops_per_s * constant("serving_attention_utilisation") * speed.compute)
     read = tokens.cached * seen / shape.layers * cached_bytes_per_token(workload, shape, candidates)
     traffic = read / (_bandwidth(candidates, speed) * constant("serving_cache_read_share"))
     return _bound(arithmetic, traffic)
@@ -216,9 +233,11 @@ def _exchange_s(workload: Workload, shape: Counted, candidates: Candidates, toke
     if shape.moe_layers and (outside > 1).any():
         copies = outside * (1 - (1 - 1 / outside) ** shape.experts_per_token)
         one = np.ones_like(outside)
-        routed = collective_s(
-            candidates, CollectiveKind.ALL_TO_ALL, size * copies, size=outside, stride=one, speed=speed
-        )
+        group = {"size": outside, "stride": one, "speed": speed}
+        narrow = min(weight_bytes_per_value(workload) / bytes_per_value(workload.precision), 1.0)
+        quantised = narrow if is_narrow(workload) else 1.0
+        routed = collective_s(candidates, CollectiveKind.ALL_TO_ALL, size * copies * quantised, **group)
+        routed = routed + collective_s(candidates, CollectiveKind.ALL_TO_ALL, size * copies, **group)
     handed = collective_s(
         candidates,
         CollectiveKind.SEND_RECV,
@@ -227,7 +246,7 @@ def _exchange_s(workload: Workload, shape: Counted, candidates: Candidates, toke
         stride=candidates.tp * candidates.cp * candidates.dp,
         speed=speed,
     )
-    return reduced + 2 * shape.moe_layers * routed + candidates.pp * handed
+    return reduced + shape.moe_layers * routed + candidates.pp * handed
 
 
 def _all_reduce_s(candidates: Candidates, size: Floats, speed: Speed) -> Floats:
