@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from advisor.engine.plans import Plan, Recompute
 from advisor.evaluation.layout import Layout, layout_of
 from advisor.evaluation.machines import server_of
-from advisor.evaluation.measures import measured_step_s
+from advisor.evaluation.measures import is_per_gpu, measured_step_s
 from advisor.evaluation.precisions import precision_of, weight_bits_of
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
-from advisor.evaluation.shapes import TRANSFORMERS, model_of
+from advisor.evaluation.samples import is_in_tokens, per_sample
+from advisor.evaluation.shapes import TRANSFORMERS, model_of, sequence_length
 from advisor.evaluation.stacks import has_fused_attention, stack_of
 from catalog.specs import ServerSpec
 from profiling.workload import Mode, ModelShape, ModelTotals, Workload
 
 _MODES = {"train": Mode.TRAINING, "finetune": Mode.TRAINING, "infer": Mode.INFERENCE}
+_SENTENCE_TOKENS, _QUESTION_TOKENS = 128, 384
+"""Lengths that encoders are fine-tuned at (google-research/bert: run_classifier.py, run_squad.py)."""
 _USUAL_RANK = 16
 """Rank of low-rank adapters where the row says LoRA and no rank."""
 
@@ -49,48 +52,60 @@ def case_of(row: MeasuredRow) -> Case:
     if mode is Mode.INFERENCE:
         raise RowRefused(Reason.SERVING_SHAPE_UNKNOWN)
     layout = layout_of(row, trains=mode is Mode.TRAINING)
-    server = server_of(row, layout.plan.gpus)
-    workload = _workload(row, mode, layout, precision_of(row.precision, server.accelerator))
-    step_s = measured_step_s(row, workload, layout.plan.gpus)
-    return Case(
-        row=row,
-        workload=workload,
-        server=server,
-        gpus=layout.plan.gpus,
-        plan=layout.plan,
-        measured_step_s=step_s,
-    )
-
-
-def _workload(row: MeasuredRow, mode: Mode, layout: Layout, precision: str) -> Workload:
+    gpus = layout.plan.gpus
+    server = server_of(row, gpus)
     model = model_of(row)
-    shape = _with_sequence(model, row, layout.batch, layout.plan.gpus) if isinstance(model, ModelShape) else None
+    if isinstance(model, ModelShape):
+        model = replace(model, sequence_length=_sequence(model, row, layout.batch, gpus))
+        layout = _samples(row, layout, model.sequence_length)
+    workload = _workload(row, mode, model, layout, precision_of(row.precision, server.accelerator))
+    step_s = measured_step_s(row, workload, gpus)
+    return Case(row=row, workload=workload, server=server, gpus=gpus, plan=layout.plan, measured_step_s=step_s)
+
+
+def _workload(
+    row: MeasuredRow, mode: Mode, model: ModelShape | ModelTotals, layout: Layout, precision: str
+) -> Workload:
     return Workload(
         name=row.model,
         mode=mode,
         precision=precision,
         batch_per_step=layout.batch,
         micro_batch=layout.plan.micro_batch or None,
-        model=shape,
+        model=model if isinstance(model, ModelShape) else None,
         totals=model if isinstance(model, ModelTotals) else None,
         recompute_activations=layout.plan.recompute is Recompute.FULL,
-        flash_attention=has_fused_attention(row.flags, row.date, precision),
+        flash_attention=has_fused_attention(row, precision),
         lora_rank=_lora_rank(row.flags),
         weight_bits=weight_bits_of(row.precision),
-        stack=stack_of(row.flags, row.date, row.zero_stage),
+        stack=stack_of(row),
     )
 
 
-def _with_sequence(model: ModelShape, row: MeasuredRow, batch: float, gpus: int) -> ModelShape:
-    """The stated length, else the one that step time and tokens per second give together, else the model's usual."""
-    length = model.sequence_length
+def _sequence(model: ModelShape, row: MeasuredRow, batch: float, gpus: int) -> int:
+    """Tokens of a sequence: as stated, else what step time and tokens per second give together, else as usual for the
+    model, or for fine-tuning an encoder."""
+    stated = sequence_length(row.seq_len)
     rate = row.value if row.unit.lower().startswith("tokens/s") else None
-    if not row.seq_len and row.step_time_s and rate:
-        ranks = gpus if "per_gpu" in row.metric or "/gpu" in row.unit.lower() else 1
-        length = round(row.step_time_s * rate * ranks / batch)
-    if not length:
+    if not stated and row.step_time_s and rate:
+        ranks = gpus if is_per_gpu(row) else 1
+        stated = round(row.step_time_s * rate * ranks / batch)
+    if (stated or 0) > 1:
+        return int(stated or 0)
+    if row.mode == "finetune" and row.family == "transformer-encoder":
+        return _QUESTION_TOKENS if "squad" in f"{row.model} {row.notes}".lower() else _SENTENCE_TOKENS
+    usual = model.sequence_length or round(per_sample(row.model, "tokens") or 0)
+    if not usual:
         raise RowRefused(Reason.SEQUENCE_UNKNOWN)
-    return replace(model, sequence_length=length)
+    return usual
+
+
+def _samples(row: MeasuredRow, layout: Layout, sequence: int) -> Layout:
+    """The layout with its batches in sequences where the row counts them in tokens."""
+    if not is_in_tokens(row.family, row.step_time_how, row.micro_batch):
+        return layout
+    plan = replace(layout.plan, micro_batch=max(1, round(layout.plan.micro_batch / sequence)))
+    return Layout(batch=max(1, round(layout.batch / sequence)), plan=plan)
 
 
 def _lora_rank(flags: str) -> int | None:

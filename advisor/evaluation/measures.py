@@ -9,6 +9,7 @@ import re
 from advisor.engine.shapes import model_flops
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
+from advisor.evaluation.samples import per_sample
 from profiling.workload import Workload
 
 _SAMPLES = r"(samples|sequences|images|items|molecules|sentences|requests)\??/(m?s)\b"
@@ -22,6 +23,12 @@ def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int) -> float:
     return found
 
 
+def is_per_gpu(row: MeasuredRow) -> bool:
+    """Whether a rate is that of one GPU of the job."""
+    said = f"{row.metric} {row.unit}".lower()
+    return any(words in said for words in ("per_gpu", "per gpu", "/gpu"))
+
+
 def _from_rate(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
     value, unit = row.value, row.unit.lower()
     if not value:
@@ -32,7 +39,10 @@ def _from_rate(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
         flops = model_flops(workload, workload.batch_per_step)
         return flops / (value * 1e12 * gpus) if flops else None
     if unit.startswith("tokens/s") and workload.model:
-        ranks = gpus if "per_gpu" in row.metric or "per gpu" in unit or "/gpu" in unit else 1
+        ranks = gpus if is_per_gpu(row) else 1
         return workload.batch_per_step * workload.model.sequence_length / (value * ranks)
+    if workload.totals and not re.match(_SAMPLES, unit):
+        held = per_sample(row.model, unit.partition("/")[0])
+        return workload.batch_per_step * held / value if held else None
     samples = re.match(_SAMPLES, unit)
     return workload.batch_per_step / (value * (1e3 if samples.group(2) == "ms" else 1)) if samples else None

@@ -70,14 +70,28 @@ def _anchors(cases: Iterable[Case | str], every: Sequence[MeasuredRow]) -> Mappi
 def _outcome(row: MeasuredRow, case: Case | str, anchors: Mapping[str, Case]) -> Outcome:
     if isinstance(case, str):
         return Outcome(row=row, reason=case)
-    smallest = anchors.get(row.series)
-    anchor = smallest if smallest and smallest.gpus < case.gpus else None
+    anchor = anchors.get(row.series)
+    if anchor and (anchor.gpus >= case.gpus or not _wants_anchor(case, anchor)):
+        anchor = None
     try:
         alone = _predicted(case, None)
-        anchored = _predicted(case, anchor) if anchor else None
     except EngineRefusal as refused:
         return Outcome(row=row, case=case, reason=str(refused.code))
+    anchored = _anchored(case, anchor) if anchor else None
     return Outcome(row=row, case=case, alone=alone, anchor=anchor, anchored=anchored)
+
+
+def _wants_anchor(case: Case, anchor: Case) -> bool:
+    """A transformer needs one only to see how it scales from one GPU."""
+    return not case.is_transformer or (anchor.gpus == 1 and case.gpus <= case.server.gpu_count)
+
+
+def _anchored(case: Case, anchor: Case) -> Prediction | None:
+    """None where the engine cannot use that run for this row."""
+    try:
+        return _predicted(case, anchor)
+    except EngineRefusal:
+        return None
 
 
 def _predicted(case: Case, anchor: Case | None) -> Prediction:

@@ -5,30 +5,30 @@ from dataclasses import replace
 
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
+from profiling.known_models import find_model
 from profiling.workload import ModelShape, ModelTotals
 
-try:
-    from profiling.known_models import find_model
-except ImportError:  # the table of known models is not there yet
-
-    def find_model(name: str) -> ModelShape | ModelTotals | None:
-        return None
-
-
 TRANSFORMERS = ("transformer-decoder", "transformer-encoder", "transformer-encdec", "moe")
+_HYBRID = re.compile(
+    r"mamba|state.space|\bssm\b|rwkv|jamba|zamba|bamba|falcon.?h|granite.?4|nemotron.?(?:3|h)\b|nemotron_3|qwen3.?next",
+    re.IGNORECASE,
+)
+"""Models whose layers are not all attention and MLP, by name."""
 _USUAL_VOCABULARY = 50_304
 _USUAL_HEAD = 128
+_FINE_ENOUGH = 2_000
+"""Entries of a vocabulary that the rounding of a parameter count may blur."""
 
 
 def model_of(row: MeasuredRow) -> ModelShape | ModelTotals:
     """The model with what the row says put over it. Raises RowRefused where shape or totals cannot be known."""
-    if re.search(r"mamba|state.space|\bssm\b|\brwkv\b", f"{row.model} {row.flags}".lower()):
-        raise RowRefused(Reason.STATE_SPACE_LAYERS)
     known = find_model(row.model)
     if isinstance(known, ModelTotals):
         return known
     if known is not None:
         return _with_row(known, row)
+    if _HYBRID.search(f"{row.model} {row.flags}"):
+        raise RowRefused(Reason.STATE_SPACE_LAYERS)
     if row.family not in TRANSFORMERS:
         raise RowRefused(Reason.SHAPE_UNKNOWN)
     return _stated(row)
@@ -47,8 +47,7 @@ def sequence_length(text: str) -> int | None:
 
 
 def _with_row(known: ModelShape, row: MeasuredRow) -> ModelShape:
-    layers = layer_count(row.layers)
-    own = {"layers": layers, "hidden": row.hidden, "heads": row.heads, "kv_heads": row.kv_heads}
+    own = {"layers": layer_count(row.layers), "hidden": row.hidden, "heads": row.heads, "kv_heads": row.kv_heads}
     own |= {"vocabulary": row.vocab, "sequence_length": sequence_length(row.seq_len)}
     if known.experts is None:
         own["ffn_hidden"] = row.ffn
@@ -72,7 +71,7 @@ def _stated(row: MeasuredRow) -> ModelShape:
         layers=layers,
         hidden=hidden,
         heads=heads,
-        vocabulary=row.vocab or _USUAL_VOCABULARY,
+        vocabulary=row.vocab or _vocabulary(row, layers, hidden) or _USUAL_VOCABULARY,
         sequence_length=sequence_length(row.seq_len) or 0,
         kv_heads=row.kv_heads,
         ffn_hidden=row.ffn,
@@ -82,6 +81,19 @@ def _stated(row: MeasuredRow) -> ModelShape:
         experts_per_token=chosen,
         expert_ffn=row.ffn if experts else None,
     )
+
+
+def _vocabulary(row: MeasuredRow, layers: int, hidden: int) -> int | None:
+    """What the stated parameter count leaves for one embedding, where it is stated finely enough to say."""
+    if not row.params_b or row.experts_topk:
+        return None
+    decimals = len(f"{row.params_b:f}".rstrip("0").partition(".")[2])
+    if 0.5e9 / 10**decimals / hidden > _FINE_ENOUGH:
+        return None
+    ffn = row.ffn or 4 * hidden
+    matrices = 3 if _is_gated(row, hidden) else 2
+    left = row.params_b * 1e9 - layers * (4 * hidden**2 + matrices * hidden * ffn)
+    return max(round(left / hidden), 0) or None
 
 
 def _experts(row: MeasuredRow) -> tuple[int | None, int | None]:

@@ -5,31 +5,30 @@ Keys and their constants: ``advisor/engine/calibration/stacks.csv``. The first r
 
 import re
 
+from advisor.evaluation.rows import MeasuredRow
+
 _RULES = (
-    ("llm.c", r"\bllm\.c\b"),
-    ("jax", r"\bjax\b|maxtext|paxml"),
+    ("llm.c", r"\bllm\.c\b|\bcuda c\b"),
+    ("jax", r"\bjax\b|maxtext|paxml|praxis"),
     ("tensorflow", r"tensorflow|tensorpack|tf_cnn|variable-update|mxnet|paddle"),
-    (
-        "megatron-core",
-        r"megatron[- ]core|\bnemo\b|transformer ?engine|\bte \d|mcore|megatron bridge|megatron-lm 0\.\d+",
-    ),
-    ("deepspeed-ulysses", r"ulysses"),
+    ("megatron-core", r"megatron[- ]core|mcore|\bnemo\b|transformer ?engine|\bte \d|megatron[- ]bridge"),
     ("megatron-2021", r"megatron"),
     ("deepspeed", r"deepspeed|colossal|internevo"),
-    ("compiled", r"torch\.compile|(?<!no )\bcompile|inductor|thunder|nvfuser"),
-    ("torchtitan", r"\bfsdp2?\b|titan|float8"),
-    ("pytorch-eager", r"eager|lightning|accelerate|\bhf\b|hugging|pytorch|\bddp\b|composer|single gpu|^(?:dp|tp|pp)\d"),
+    ("torch-compile", r"(?<!no )(?<!no torch\.)compile|inductor|thunder|nvfuser"),
+    ("torch-eager", r"eager|lightning|accelerate|\bhf\b|hugging|pytorch|\bddp\b|fsdp|composer|float8"),
 )
+_MEGATRON_CORE_SINCE = 2023
+_RELATIVE = re.compile(r"transformer-?xl|\bt5|deberta", re.IGNORECASE)
 _ERA, _CONTAINER = re.compile(r"(20[12]\d)"), re.compile(r"\b(2\d)\.\d\d\b")
 
 
-def stack_of(flags: str, date: str, zero_stage: str = "") -> str | None:
-    """The stack's key; None where nothing is said. A Megatron of 2024 or later is Megatron-Core."""
-    text = " ".join((flags, zero_stage)).lower()
-    for key, words in _RULES:
-        if re.search(words, text):
-            return "megatron-core" if key == "megatron-2021" and last_year(date) >= 2025 else key
-    return None
+def stack_of(row: MeasuredRow) -> str | None:
+    """The stack's key; None where nothing is said. A Megatron of 2023 or later is on its way to Megatron-Core."""
+    text = " ".join((row.flags, row.zero_stage, row.precision)).lower()
+    key = next((key for key, words in _RULES if re.search(words, text)), None)
+    if key == "megatron-2021" and last_year(row.date) >= _MEGATRON_CORE_SINCE and "deepspeed" not in text:
+        return "megatron-core"
+    return key
 
 
 def last_year(date: str) -> int:
@@ -42,14 +41,17 @@ def _years(date: str) -> list[int]:
     return [int(year) for year in _ERA.findall(date)] or [2000 + int(year) for year in _CONTAINER.findall(date)]
 
 
-def has_fused_attention(flags: str, date: str, precision: str) -> bool:
-    """Whether attention scores stay on the chip: said so, or a stack of 2023 or later in 16 bit or less."""
-    text = flags.lower()
-    if re.search(r"flash|sdpa|fused attention|\bte \d", text):
+def has_fused_attention(row: MeasuredRow, precision: str) -> bool:
+    """Whether attention scores stay on the chip: where said, else in 16 bit or less on a decoder's stack of 2023 or
+    later, an encoder's of 2025 or later (FlashAttention came in May 2022, PyTorch's own in March 2023, Hugging Face
+    BERT's with 4.48 in January 2025). Relative positions as of T5 and Transformer-XL do without.
+    """
+    said = row.flags.lower()
+    if re.search(r"flash|sdpa|fused attention|\bte \d", said):
         return True
-    if precision in ("fp32", "tf32") or re.search(r"megatron-deepspeed|\bddp; pytorch", text):
+    if precision in ("fp32", "tf32") or "megatron-deepspeed" in said or _RELATIVE.search(row.model):
         return False
-    return first_year(date) >= 2023
+    return first_year(row.date) >= (2025 if row.family == "transformer-encoder" else 2023)
 
 
 def first_year(date: str) -> int:
