@@ -201,8 +201,29 @@ def median_rank(ranks: Sequence[RankReading]) -> int:
 
 
 def _job_step(ranks: Sequence[RankReading], place: int, waiting: Waiting | None) -> MeasuredStep:
-    rank, window = ranks[place], ranks[place].steps.typical
-    waited = (
-        None if waiting is None else waiting.within(rank.calls, place, window.low_ns, window.high_ns).exposed_ns / 1e9
+    rank = ranks[place]
+    if waiting is None:
+        return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=None)
+    waited = [_step_waiting_s(one, at, waiting) for at, one in enumerate(ranks)]
+    return replace(
+        rank.step,
+        gpu_count=gpu_count(ranks),
+        waiting_s=waited[place],
+        late_launch_s=_late_launch_s(ranks, place, waited[place]),
     )
-    return replace(rank.step, gpu_count=gpu_count(ranks), waiting_s=waited)
+
+
+def _step_waiting_s(rank: RankReading, place: int, waiting: Waiting) -> float:
+    window = rank.steps.typical
+    return waiting.within(rank.calls, place, window.low_ns, window.high_ns).exposed_ns / 1e9
+
+
+def _late_launch_s(ranks: Sequence[RankReading], place: int, waited_s: float) -> float | None:
+    """How much of a rank's waiting was for ranks whose GPUs had nothing to do, so that their hosts were late.
+
+    Different ranks may be the late one in different calls: what they were idle longer than this rank adds up.
+    """
+    if not all(rank.idle_known for rank in ranks):
+        return None
+    own_s = ranks[place].step.idle_s
+    return min(sum(max(rank.step.idle_s - own_s, 0.0) for rank in ranks), waited_s)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
+from profiling.graph_building import step_graph
 from profiling.intervals import Intervals, join, length_without, union
 from profiling.kernels import CLASS_OF, Family, classify, precision_of
 from profiling.rates import ClassRate, class_rates
@@ -28,6 +29,7 @@ def measured_step(line: Timeline, steps: Steps) -> tuple[MeasuredStep, Breakdown
     work = device_work(line, device, window)
     parts = breakdown(line, device, window)
     kernels = _kernel_work(work, parts, class_rates(line, device, window))
+    collectives, which = _collective_work(line, work)
     step = MeasuredStep(
         device_name=parts.device_name,
         accelerator_key=None,
@@ -35,10 +37,11 @@ def measured_step(line: Timeline, steps: Steps) -> tuple[MeasuredStep, Breakdown
         step_s=parts.window_ns / 1e9,
         idle_s=parts.idle_ns / 1e9 if line.idle_known else 0.0,
         kernels=kernels if line.idle_known else _with_unseen(kernels, parts.idle_ns / 1e9),
-        collectives=_collective_work(line, work),
+        collectives=collectives,
         steps_observed=steps.observed,
         waiting_s=None,
         host_launches=_host_launches(line, work),
+        graph=step_graph(line, device, window, work, which),
     )
     return step, parts
 
@@ -118,19 +121,24 @@ def _calls(line: Timeline, work: DeviceWork) -> _Calls:
     return _Calls(at, kind, size, group)
 
 
-def _collective_work(line: Timeline, work: DeviceWork) -> tuple[CollectiveWork, ...]:
-    """One entry per kind, group size and binary order of the message; exposed times add up to the window's."""
+def _collective_work(line: Timeline, work: DeviceWork) -> tuple[tuple[CollectiveWork, ...], NDArray[np.int32]]:
+    """One entry per kind, group size and binary order of the message; exposed times add up to the window's.
+
+    And for each row of the work which entry it belongs to, -1 where it is no communication.
+    """
     calls = _calls(line, work)
     magnitude = np.where(calls.message_bytes > 0, np.log2(np.maximum(calls.message_bytes, 1)), UNKNOWN).astype(np.int64)
     keys = np.stack((calls.kind.astype(np.int64), calls.group_size.astype(np.int64), magnitude))
     covered = work.union_of(work.is_compute)
     found = []
+    which = np.full(work.row.shape, UNKNOWN, dtype=np.int32)
     for key in np.unique(keys, axis=1).T:
         chosen = (keys == key[:, None]).all(axis=0)
+        which[calls.at[chosen]] = len(found)
         mine = union(work.start[calls.at[chosen]], work.end[calls.at[chosen]])
         found.append(_one_kind(calls, chosen, mine, length_without(mine, covered)))
         covered = join(covered, mine)
-    return tuple(found)
+    return tuple(found), which
 
 
 def _one_kind(calls: _Calls, chosen: NDArray[np.bool_], busy: Intervals, exposed_ns: int) -> CollectiveWork:

@@ -70,12 +70,12 @@ def _note(stored: _StoredNote) -> Note:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return [value.dtype.str, value.tobytes()]
+        return [value.dtype.str, value.shape, value.tobytes()]
     if isinstance(value, np.generic):
         return value.item()
     return dict(value)
 
 
 def _object(kind: Any, value: Any) -> Any:
-    dtype, data = value
-    return np.frombuffer(data, dtype=np.dtype(dtype))
+    dtype, shape, data = value
+    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)

@@ -54,7 +54,8 @@ class HostSide:
 
     ``operators``: framework operators; ``launches``: calls that put work on a GPU; ``graph_launches`` those of them
     that launch a whole CUDA graph. ``waits``: when the host waited for a device in a synchronising call;
-    ``input``: when it loaded or waited for input data.
+    ``input``: when it loaded or waited for input data. ``orders_ns``: when it made a stream wait for another, sorted;
+    None where that is not recorded.
     """
 
     operators: int | None = None
@@ -63,6 +64,7 @@ class HostSide:
     has_backward: bool = False
     waits: Intervals = NOTHING
     input: Intervals = NOTHING
+    orders_ns: NDArray[np.int64] | None = None
 
 
 class StepSource(StrEnum):

@@ -8,8 +8,10 @@ another partitioning would exchange. A described job may carry an ``anchor``: a 
 Units: seconds, bytes, FLOPs. Unknown is ``None``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from profiling.step_graph import StepGraph
 
 
 class Mode(StrEnum):
@@ -159,6 +161,8 @@ class MeasuredStep:
     ``step_s`` = sum of ``kernels[].busy_s`` (copies included) + exposed communication + ``idle_s``.
     ``device_name`` is what the capture prints; ``accelerator_key`` the catalog's key, None until matched.
     ``waiting_s``: part of the exposed communication that was waiting for a slower rank; None where ranks are missing.
+    ``late_launch_s``: the part of ``waiting_s`` in which the GPU of the late rank had nothing to do, so that its host
+    was late; None where not known. ``graph``: what waited for what, where the capture tells.
     """
 
     device_name: str | None
@@ -171,6 +175,8 @@ class MeasuredStep:
     steps_observed: int | None = None
     waiting_s: float | None = None
     host_launches: float | None = None
+    late_launch_s: float | None = None
+    graph: StepGraph | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Any
 
+from profiling.step_graph import StepGraph
 from profiling.workload import (
     Anchor,
     CollectiveKind,
@@ -243,6 +244,7 @@ _MEASURED = _record(
         "steps_observed": _Field(_whole(1, 10_000_000)),
         "waiting_s": _Field(_SECONDS),
         "host_launches": _Field(_COUNT),
+        "late_launch_s": _Field(_SECONDS),
     },
 )
 _WORKLOAD = _record(
@@ -288,7 +290,7 @@ def workload_from_json(document: Any) -> Workload:
 
 
 def _check_model(model: ModelShape) -> None:
-    if model.hidden % model.heads:
+    if model.head_dim is None and model.hidden % model.heads:
         raise WorkloadError(WorkloadCode.NOT_DIVISIBLE, "/model/hidden", by="heads")
     if model.kv_heads is not None and model.heads % model.kv_heads:
         raise WorkloadError(WorkloadCode.NOT_DIVISIBLE, "/model/heads", by="kv_heads")
@@ -308,7 +310,10 @@ def _check_measured(step: MeasuredStep) -> None:
 
 
 def workload_to_json(workload: Workload) -> dict[str, Any]:
-    """A plain document; ``workload_from_json`` gives the same workload back. What is unknown is left out."""
+    """A plain document; ``workload_from_json`` gives the same workload back. What is unknown is left out.
+
+    The graph of a measured step stays out: it is the capture's, and no figure of the job.
+    """
     document: dict[str, Any] = _plain(workload)
     return document
 
@@ -316,7 +321,7 @@ def workload_to_json(workload: Workload) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         items = ((item.name, getattr(value, item.name)) for item in fields(value))
-        return {name: _plain(item) for name, item in items if item is not None}
+        return {name: _plain(item) for name, item in items if item is not None and not isinstance(item, StepGraph)}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value.value if isinstance(value, StrEnum) else value

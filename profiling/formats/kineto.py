@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from profiling.formats.columns import CollectiveColumns, DeviceColumns, Expected, LaunchColumns, Rows
+from profiling.formats.columns import CollectiveColumns, Column, DeviceColumns, Expected, LaunchColumns, Rows
 from profiling.formats.kineto_args import Args, MemoryArgs, ProcessArgs, decoded, element_bytes
 from profiling.formats.kineto_collectives import CalledCollectives, described
 from profiling.formats.kineto_events import Call, Host, KinetoDecoder, Role, Work
@@ -32,6 +32,7 @@ _KERNEL_LAUNCH = re.compile(r"launch_?(cooperative_?)?kernel|kernel_?launch", re
 _GRAPH_LAUNCH = re.compile(r"graph_?launch", re.IGNORECASE)
 _CAPTURE = re.compile(r"(begin|end)capture", re.IGNORECASE)
 _WAIT = re.compile(r"synchronize|queuefinish|eventswait", re.IGNORECASE)
+_ORDER = re.compile(r"streamwaitevent", re.IGNORECASE)
 _STEP = re.compile(r"ProfilerStep#([0-9]{1,18})$")
 _INPUT = re.compile(r"dataloader|data_?load|iteratorgetnext|tf\.?data|(?:next|get|load|fetch)[ _]batch")
 _RANK_LABEL = re.compile(
@@ -87,6 +88,7 @@ class KinetoCollector:
     called: CalledCollectives = field(default_factory=CalledCollectives)
     shaped: ShapedWork = field(default_factory=ShapedWork)
     waits: Spans = field(default_factory=Spans)
+    orders: Column = field(default_factory=lambda: Column(np.int64))
     captures: list[tuple[int, bool]] = field(default_factory=list)
     input: Spans = field(default_factory=Spans)
     steps: list[StepSpan] = field(default_factory=list)
@@ -248,6 +250,8 @@ class KinetoCollector:
             if _WAIT.search(text):
                 waiting = [at for at, one in enumerate(names) if one == name]
                 self.waits.add(start[waiting], _times(batch, [chosen[at] for at in waiting])[1])
+            if _ORDER.search(text):
+                self.orders.append(start[[at for at, one in enumerate(names) if one == name]])
         self.calls.add(
             start,
             integers([event.args.correlation for event in events], 0, low=1),

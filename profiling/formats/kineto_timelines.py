@@ -189,4 +189,5 @@ def _host(seen: KinetoCollector) -> HostSide:
         has_backward=seen.has_backward,
         waits=seen.waits.intervals,
         input=seen.input.intervals,
+        orders_ns=np.sort(seen.orders.values) if seen.call_names else None,
     )

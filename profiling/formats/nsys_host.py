@@ -20,6 +20,7 @@ CALLS = "cupti_activity_kind_runtime"
 RANGES = "nvtx_events"
 _LAUNCH = re.compile(r"launch|memcpy|memset", re.IGNORECASE)
 _GRAPH_LAUNCH = re.compile(r"graphlaunch", re.IGNORECASE)
+_ORDER = re.compile(r"StreamWaitEvent", re.IGNORECASE)
 _WAIT = re.compile(r"synchronize", re.IGNORECASE)
 _INPUT = re.compile(
     r"data_?loader|(?<![a-z])(?:load|fetch|get|next|read)[ _-]?(?:data|batch|input)|data[ _-]?(?:load|fetch|wait)",
@@ -46,6 +47,7 @@ class Calls:
     graphs: int = 0
     graphs_at_work: int = 0
     waits: "Spans" = field(default_factory=lambda: Spans())
+    orders: "Spans" = field(default_factory=lambda: Spans())
 
     @property
     def graphs_under_recorded(self) -> bool:
@@ -67,6 +69,8 @@ class Calls:
             self.graphs_at_work += int((graph & launching).sum())
             chosen = _chosen(names, _WAIT) & (process >= 0) & (start != NONE) & (end > start)
             self.waits.add(process[chosen], start[chosen], end[chosen])
+            chosen = _chosen(names, _ORDER) & (process >= 0) & (start != NONE)
+            self.orders.add(process[chosen], start[chosen], start[chosen])
 
     def _count(self, process: NDArray[np.int64], names: list[str]) -> None:
         for (number, name), count in Counter(zip(process.tolist(), names, strict=True)).items():
@@ -170,6 +174,7 @@ def host_side(calls: Calls, marks: Marks, members: Sequence[int]) -> HostSide:
         has_backward=marks.has_backward(members),
         waits=calls.waits.covered(members),
         input=marks.input(members),
+        orders_ns=np.sort(calls.orders.of(members)[1]) if traced else None,
     )
 
 
