@@ -8,14 +8,14 @@ Three kinds of evidence give a law, in this order:
   (``gemm_laws_of_stacks.csv``) stands in for the oblong ones, with half of the weight.
 * best: only the best rate over many shapes was measured (``gemm_best.csv``). c0 is the peak over that rate, the
   shape terms are those of the middle chip.
-* borrowed: the same or the nearest chip was measured (``borrowed.csv``).
+* borrowed: the same or the nearest chip was measured (``borrowed.csv``); TF32 borrows from the chip's own 16 bit.
 
-A chip of which nothing is known has the middle law of its class of precision (``*``).
+A chip of which nothing is known has the middle of its class of precision (``*``).
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, product
 
@@ -26,12 +26,14 @@ from advisor.calibration.tables import rows, written
 
 Floats = NDArray[np.float64]
 
+CLASSES = ("fp32", "tf32", "16bit", "fp8", "fp4")
+"""Of precision: fp16 and bf16 run alike."""
 LEAST_ROWS, LEAST_SIDE = 512, 1024
 """M, and N and K; smaller products are bound by reading their operands, which the engine times by itself."""
 _GRID = (1024.0, 4096.0, 16384.0)
 MOST_SUSTAINED = 0.96
 """Best of peak that a chip kept up in a wide search (A100 0.956): short runs at boost clocks print more than 1."""
-_ROUNDS = 25
+_ROUNDS, _FOLDS = 25, 4
 _SHAPES_SOURCE = (
     "{points} shapes x stacks; half of the shapes that the fit did not see are within {error:.0%}; {source}"
 )
@@ -147,11 +149,13 @@ def _least_squares(relative: Floats, weights: Floats) -> Floats:
     return best
 
 
-def unseen_errors(measured: Measured, folds: int = 4) -> Floats:
+@cache
+def unseen_errors(key: tuple[str, str]) -> Floats:
     """Relative errors of shapes that the fit did not see: every fourth shape is left out in turn."""
-    turn = np.arange(len(measured.sides)) % folds
+    measured = measured_shapes()[key]
+    turn = np.arange(len(measured.sides)) % _FOLDS
     errors = np.empty(len(turn))
-    for fold in range(folds):
+    for fold in range(_FOLDS):
         seen, left = turn != fold, turn == fold
         terms = fitted(measured.sides[seen], measured.slowdowns[seen], measured.oblong)
         law = Law(terms=terms, best=min(measured.best, 1.0), evidence="", source="")
@@ -163,21 +167,22 @@ def unseen_errors(measured: Measured, folds: int = 4) -> Floats:
 def laws() -> Mapping[tuple[str, str], Law]:
     """(silicon, class of precision) -> law; ``*`` where nothing is known of the silicon."""
     found = {key: _from_shapes(key, measured) for key, measured in measured_shapes().items()}
-    middle = {precision: _middle(found, precision) for precision in ("fp32", "tf32", "16bit", "fp8", "fp4")}
+    middle = {precision: _middle(found, precision) for precision in CLASSES}
     for row in rows("gemm_best.csv"):
-        key = row["silicon"], row["precision"]
-        if key not in found:
-            found[key] = _from_best(row, middle[row["precision"]])
+        found.setdefault((row["silicon"], row["precision"]), _from_best(row, middle[row["precision"]]))
+    unknown = {("*", precision): _unknown(found, middle[precision], precision) for precision in CLASSES}
     for row in rows("borrowed.csv"):
-        for precision in middle:
-            like = found.get((row["like"], precision))
-            if like is not None and (row["silicon"], precision) not in found:
-                found[row["silicon"], precision] = _borrowed(row, like)
-    return found | {("*", precision): law for precision, law in middle.items()}
+        for precision in CLASSES:
+            if like := found.get((row["like"], precision)):
+                found.setdefault((row["silicon"], precision), _borrowed(row, like))
+    for silicon in [silicon for silicon, precision in found if precision == "16bit"]:
+        own = replace(found[silicon, "16bit"], evidence="borrowed", source=f"{silicon}: own law of 16 bit, same units")
+        found.setdefault((silicon, "tf32"), own)
+    return found | unknown
 
 
 def _from_shapes(key: tuple[str, str], measured: Measured) -> Law:
-    error = float(np.median(np.abs(unseen_errors(measured))))
+    error = float(np.median(np.abs(unseen_errors(key))))
     source = _SHAPES_SOURCE.format(points=measured.points, error=error, source=peaks()[key]["source"])
     terms = fitted(measured.sides, measured.slowdowns, measured.oblong)
     return Law(terms=terms, best=min(measured.best, 1.0), evidence="measured", source=source)
@@ -192,7 +197,9 @@ def _from_best(row: Mapping[str, str], middle: Law) -> Law:
 
 
 def _borrowed(row: Mapping[str, str], like: Law) -> Law:
-    return Law(terms=like.terms, best=like.best, evidence="borrowed", source=f"law of {row['like']}: {row['why']}")
+    slower = float(row["slower"])
+    source = f"law of {row['like']}: {row['why']}"
+    return Law(terms=like.terms * slower, best=like.best / slower, evidence=row["evidence"], source=source)
 
 
 def _middle(found: Mapping[tuple[str, str], Law], precision: str) -> Law:
@@ -200,8 +207,15 @@ def _middle(found: Mapping[tuple[str, str], Law], precision: str) -> Law:
     like = "16bit" if precision == "tf32" else precision
     those = [law for (_, one), law in found.items() if one == like]
     terms = np.median([law.terms for law in those], axis=0)
+    return Law(terms=terms, best=float(np.median([law.best for law in those])), evidence="", source="")
+
+
+def _unknown(found: Mapping[tuple[str, str], Law], middle: Law, precision: str) -> Law:
+    """A chip of which nothing is known: shape terms of the middle, the rest the middle of shapes and best rates."""
+    those = [law for (_, one), law in found.items() if one == precision]
+    terms = np.array([np.median([law.terms[0] for law in those]), *middle.terms[1:]])
     best = float(np.median([law.best for law in those]))
-    source = f"nothing measured: term by term the middle of {len(those)} chips with measured {like} shapes"
+    source = f"nothing measured: the middle of {len(those)} measured chips"
     return Law(terms=terms, best=best, evidence="spec-sheet", source=source)
 
 

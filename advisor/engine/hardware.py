@@ -164,9 +164,10 @@ def _gains(accelerator: AcceleratorSpec, dtype: str) -> bool:
 
 
 def gemm_law(accelerator: AcceleratorSpec, dtype: str = "bf16") -> GemmLaw:
-    """The law of products in ``dtype`` on this accelerator's silicon."""
+    """The law of products in ``dtype``: of this accelerator where its form is known to differ, else of its chip."""
     laws, precision = gemm_laws(), _CLASSES.get(dtype, dtype)
-    return laws.get((silicon_family(accelerator.key), precision), laws["*", precision])
+    names = (accelerator.key, silicon_family(accelerator.key), "*")
+    return next(laws[name, precision] for name in names if (name, precision) in laws)
 
 
 def attention_law(accelerator: AcceleratorSpec, era: Era) -> AttentionLaw:

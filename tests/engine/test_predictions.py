@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.engine.explain import EngineCode, EngineRefusal
-from advisor.engine.hardware import hardware
+from advisor.engine.hardware import hardware, running_dtype
 from advisor.engine.memory import Fit
 from advisor.engine.plans import Plan, Recompute, legal_plans, plan_from_json
 from advisor.engine.prediction import predict
@@ -167,13 +167,23 @@ def test_micro_batches_are_even():
     assert {one.micro_batch for one in legal_plans(job, 8) if one.tp == 1} == {1, 2, 3, 5}
 
 
-@pytest.mark.parametrize(("fp8", "gain"), [(312e12, 1.0), (400e12, 400 / 312), (624e12, 1.8), (None, 1.0)])
-def test_fp8_gains_what_the_data_sheet_has_at_most(fp8, gain):
-    """1.8 was fitted on chips with twice the rate; TPU v5p and Gaudi 3 list the same rate for both."""
-    rates = {"bf16": 312e12} | ({"fp8": fp8} if fp8 else {})
+@pytest.mark.parametrize(
+    ("rates", "precision", "dtype"),
+    [
+        ({"bf16": 312e12, "fp8": 312e12}, "fp8", "bf16"),
+        ({"bf16": 312e12, "fp8": 624e12}, "fp8", "fp8"),
+        ({"bf16": 312e12}, "fp8", "bf16"),
+        ({"bf16": 312e12, "fp8": 624e12}, "fp4", "fp8"),
+        ({"bf16": 312e12, "fp8": 624e12, "fp4": 1248e12}, "fp4", "fp4"),
+    ],
+)
+def test_narrow_products_run_where_the_data_sheet_gains_by_them(rates, precision, dtype):
+    """TPU v5p and Gaudi 3 list the same rate for 8 and 16 bit."""
     chip = replace(A100_SXM, dense_flops_per_s=rates)
-    found = hardware([System(chip, NVSWITCH)], "fp8").compute
-    assert found.gain[0] == pytest.approx(gain)
+    assert running_dtype(chip, precision) == dtype
+    found = hardware([System(chip, NVSWITCH)], precision).compute
+    assert found.peak_flops_per_s[0] == rates[dtype]
+    assert found.attention_peak_flops_per_s[0] == rates["bf16"]
 
 
 def test_unknown_message_sizes_widen_the_range():
@@ -280,13 +290,16 @@ def test_no_answer_has_a_reason(job, machine, gpus, code):
 def test_evidence_decides_the_width():
     job = TRAINING_SMALL
     known = step(job, A100_SXM, NVSWITCH, plan())
-    unmeasured = step(job, MI300X, NVSWITCH, plan())
+    borrowed = step(job, MI300X, NVSWITCH, plan())
+    unmeasured = step(job, replace(A100_SXM, key="nobody-knows"), NVSWITCH, plan())
     anchored = predict(TRACED, traced_accelerator=A100_SXM, server=server(A100_SXM), gpus=1)
-    widths = [found.high_s / found.step_s for found in (anchored, known, unmeasured)]
+    ordered = (anchored, known, borrowed, unmeasured)
+    widths = [found.high_s / found.step_s for found in ordered]
     assert widths == sorted(widths)
-    assert [found.evidence.value for found in (anchored, known, unmeasured)] == [
+    assert [found.evidence.value for found in ordered] == [
         "anchored",
         "calibrated",
+        "uncalibrated",
         "spec_sheet",
     ]
 
