@@ -1,8 +1,9 @@
 """Bytes that a plan needs on one GPU, and whether they fit.
 
-States + activations + logits + libraries, times a fragmentation factor with a range; a measured peak replaces the
-formula. Activations follow the 34-bytes-a-token form (Korthikanti et al., 2205.05198), generalised to grouped heads and
-gated MLPs.
+Allocated = states + activations + working set of the largest pipeline stage; times a fragmentation factor, plus what
+the driver and the libraries take; a measured peak replaces the formula. The parts are in ``memory_stages.py`` (what a
+stage holds), ``memory_states.py``, ``memory_activations.py``, ``memory_totals.py`` and, of servers,
+``serving_memory.py``.
 """
 
 from enum import StrEnum
@@ -12,10 +13,14 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
-from advisor.engine.shapes import Counted, bytes_per_value, counted
+from advisor.engine.memory_activations import activation_bytes, working_bytes
+from advisor.engine.memory_stages import micro_batches, stages, weights_of
+from advisor.engine.memory_states import state_bytes
+from advisor.engine.memory_totals import totals_bytes
+from advisor.engine.serving_memory import request_bytes, serving_bytes
+from advisor.engine.shapes import counted
+from advisor.engine.stacks import UNTOLD, stack_of
 from profiling.workload import Mode, Workload
-
-_MASTER_BYTES = 12.0
 
 
 class Fit(StrEnum):
@@ -26,13 +31,14 @@ class Fit(StrEnum):
 
 
 def need_bytes(workload: Workload, candidates: Candidates) -> Floats:
-    """Bytes per GPU; NaN where neither a measured peak nor a shape is there.
+    """Bytes per GPU; NaN where neither a measured peak nor a shape nor totals are there.
 
     A measured peak counts for every plan that does on each GPU what the capture did; tensor parallelism divides it as
     the formula says.
     """
     if workload.measured is None:
-        return _formula(workload, candidates)
+        once, place = _each_plan_once(candidates)
+        return _formula(workload, once)[place]
     if workload.peak_memory_bytes is None:
         return np.full(len(candidates), np.nan)
     need = np.full(len(candidates), workload.peak_memory_bytes)
@@ -42,13 +48,39 @@ def need_bytes(workload: Workload, candidates: Candidates) -> Floats:
     return need * _formula(workload, rows) / _formula(workload, rows.undivided())
 
 
+def _each_plan_once(candidates: Candidates) -> tuple[Candidates, Ints]:
+    """One row for each plan, and the place among them of every row: what a plan needs is the same on every server."""
+    row_of = np.full(len(candidates.plans), -1, dtype=np.int64)
+    row_of[candidates.which] = np.arange(len(candidates))
+    present = row_of >= 0
+    place = np.cumsum(present) - 1
+    return candidates.take(row_of[present]), place[candidates.which]
+
+
 def _formula(workload: Workload, candidates: Candidates) -> Floats:
+    return constant("fragmentation") * allocated_bytes(workload, candidates) + _library_bytes(candidates)
+
+
+def allocated_bytes(workload: Workload, candidates: Candidates) -> Floats:
+    """Peak bytes of tensors per GPU, of the largest pipeline stage: what ``torch.cuda.max_memory_allocated`` counts.
+
+    An encoder that serves keeps no keys and values. NaN where the job is known by its capture alone.
+    """
+    if workload.totals is not None:
+        return totals_bytes(workload, workload.totals, candidates)
     if workload.model is None:
         return np.full(len(candidates), np.nan)
     shape = counted(workload.model, workload.parameters)
-    work = _activation_bytes if _trains(workload) else _serving_bytes
-    used = _state_bytes(workload, shape, candidates) + work(workload, shape, candidates)
-    return constant("fragmentation") * used + _library_bytes(candidates)
+    if workload.mode is Mode.INFERENCE:
+        cached = 0.0 if shape.causal else candidates.micro_batch * request_bytes(workload, shape, candidates)
+        return serving_bytes(workload, candidates) - cached
+    weights = weights_of(shape)
+    found = np.zeros(len(candidates))
+    for stage in stages(shape, weights, candidates, micro_batches(workload, candidates)):
+        states = state_bytes(workload, shape, weights, stage, candidates)
+        kept = activation_bytes(workload, shape, stage, candidates)
+        found = np.maximum(found, states + kept + working_bytes(workload, shape, weights, stage, candidates))
+    return found
 
 
 FITS_IN_ORDER = (Fit.FITS, Fit.TIGHT, Fit.UNKNOWN, Fit.DOES_NOT_FIT)
@@ -62,7 +94,7 @@ def fit(workload: Workload, need: Floats, capacity: Floats, source_capacity: flo
     much memory fits what ran there.
     """
     usable = constant("usable_memory") * capacity
-    spread = 1.0 if workload.measured is not None else np.exp(constant("memory_log_halfwidth"))
+    spread = np.exp(_log_halfwidth(workload))
     ran = capacity >= source_capacity if source_capacity is not None else np.zeros(len(need), dtype=bool)
     fits, unknown, never = ran | (need * spread <= usable), np.isnan(need), need / spread > usable
     verdicts = (Fit.FITS, Fit.UNKNOWN, Fit.DOES_NOT_FIT)
@@ -70,48 +102,16 @@ def fit(workload: Workload, need: Floats, capacity: Floats, source_capacity: flo
     return np.select([fits, unknown, never], places, FITS_IN_ORDER.index(Fit.TIGHT))
 
 
-def _trains(workload: Workload) -> bool:
-    return workload.mode is Mode.TRAINING
-
-
-def _state_bytes(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
-    """Weights, gradients and optimizer, by sharding stage."""
-    local = shape.parameters / candidates.tp
-    if not _trains(workload):
-        return local * bytes_per_value(workload.precision)
-    replicated = constant("state_bytes_per_parameter") * local
-    optimizer = _MASTER_BYTES if bytes_per_value(workload.precision) == 2 else _MASTER_BYTES - 4
-    sharded_optimizer = replicated - optimizer * local * (1 - 1 / candidates.dp)
-    gathered = 2 * 2 * bytes_per_value(workload.precision) * local / shape.layers
-    fully_sharded = replicated / candidates.dp + gathered
-    return np.select(
-        [candidates.zero_stage == 0, candidates.zero_stage == 1], [replicated, sharded_optimizer], fully_sharded
-    )
-
-
-def _activation_bytes(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
-    tokens, tp = candidates.micro_batch * shape.sequence, candidates.tp
-    wide = bytes_per_value(workload.precision) / 2
-    mlp = (8 if shape.gated else 4) * shape.ffn
-    layer = tokens * wide * (16 * shape.hidden + 4 * shape.kv_width + mlp - 2 * shape.hidden) / tp
-    if not workload.flash_attention:
-        layer = layer + 5 * wide * shape.heads * shape.sequence * tokens / tp
-    kept = tokens * wide * 2 * shape.hidden / tp
-    recomputed = candidates.recompute > 0
-    layers = np.where(recomputed, kept * shape.layers + layer, layer * shape.layers)
-    return layers + constant("logits_bytes") * tokens * shape.vocabulary / tp
-
-
-def _serving_bytes(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
-    """Keys and values of all sequences of one pass, and the working set of one layer."""
-    tokens, tp = candidates.micro_batch * shape.sequence, candidates.tp
-    wide = bytes_per_value(workload.precision)
-    cache = 2 * shape.kv_width * shape.layers * tokens * wide / tp
-    working = tokens * wide * (4 * shape.hidden + shape.up_width + shape.ffn) / tp
-    logits = 4.0 * candidates.micro_batch * shape.vocabulary / tp
-    return cache + working + logits
+def _log_halfwidth(workload: Workload) -> float:
+    """ln half-width of the 80 % range of the need; a measured peak has none."""
+    if workload.measured is not None:
+        return 0.0
+    told = stack_of(workload.stack).name != UNTOLD
+    return constant("memory_log_halfwidth_told" if told else "memory_log_halfwidth")
 
 
 def _library_bytes(candidates: Candidates) -> Floats:
-    groups = (candidates.dp > 1).astype(float) + (candidates.tp > 1)
+    """The driver's context, library workspaces, and a buffer for each communicator."""
+    sizes = (candidates.dp, candidates.tp, candidates.pp, candidates.cp, candidates.ep)
+    groups = sum((size > 1).astype(np.float64) for size in sizes)
     return constant("context_bytes") + constant("communicator_bytes") * groups
