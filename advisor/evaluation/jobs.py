@@ -11,6 +11,7 @@ from advisor.evaluation.precisions import precision_of, weight_bits_of
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from advisor.evaluation.samples import is_in_tokens, per_sample
+from advisor.evaluation.serving import requests_of, served_step_s
 from advisor.evaluation.shapes import TRANSFORMERS, model_of, sequence_length
 from advisor.evaluation.stacks import has_fused_attention, stack_of
 from catalog.specs import ServerSpec
@@ -49,17 +50,23 @@ def case_of(row: MeasuredRow) -> Case:
     mode = _MODES.get(row.mode)
     if mode is None:
         raise RowRefused(Reason.MODE_UNKNOWN)
-    if mode is Mode.INFERENCE:
-        raise RowRefused(Reason.SERVING_SHAPE_UNKNOWN)
+    requests = requests_of(row) if mode is Mode.INFERENCE else None
     layout = layout_of(row, trains=mode is Mode.TRAINING)
     gpus = layout.plan.gpus
     server = server_of(row, gpus)
     model = model_of(row)
     if isinstance(model, ModelShape):
-        model = replace(model, sequence_length=_sequence(model, row, layout.batch, gpus))
-        layout = _samples(row, layout, model.sequence_length)
+        length = requests.prompt if requests else _sequence(model, row, layout.batch, gpus)
+        model = replace(model, sequence_length=length)
+        layout = _samples(row, layout, length)
     workload = _workload(row, mode, model, layout, precision_of(row.precision, server.accelerator))
-    step_s = measured_step_s(row, workload, gpus)
+    if requests:
+        workload = replace(workload, output_tokens=requests.answer)
+        step_s = served_step_s(row, requests, layout.batch, gpus)
+    else:
+        step_s = measured_step_s(row, workload, gpus)
+    if not step_s:
+        raise RowRefused(Reason.TIME_UNKNOWN)
     return Case(row=row, workload=workload, server=server, gpus=gpus, plan=layout.plan, measured_step_s=step_s)
 
 
@@ -102,7 +109,7 @@ def _sequence(model: ModelShape, row: MeasuredRow, batch: float, gpus: int) -> i
 
 def _samples(row: MeasuredRow, layout: Layout, sequence: int) -> Layout:
     """The layout with its batches in sequences where the row counts them in tokens."""
-    if not is_in_tokens(row.family, row.step_time_how, row.micro_batch):
+    if not is_in_tokens(row.family, row.micro_batch):
         return layout
     plan = replace(layout.plan, micro_batch=max(1, round(layout.plan.micro_batch / sequence)))
     return Layout(batch=max(1, round(layout.batch / sequence)), plan=plan)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from advisor.engine.plans import Plan, Recompute
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
+from advisor.evaluation.serving import requests_at_once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +24,8 @@ def layout_of(row: MeasuredRow, *, trains: bool) -> Layout:
     dp, rest = divmod(gpus, tp * pp * cp)
     if rest or dp < 1:
         raise RowRefused(Reason.LAYOUT_INCONSISTENT)
-    stated_dp = row.dp if row.dp and row.dp * tp * pp * cp == gpus else dp
-    batch, micro, passes = _batches(row, stated_dp)
-    if pp > 1 and passes == 1 and _is_interleaved(row):
+    batch, micro, passes = _batches(row, dp) if trains else (*requests_at_once(row, dp), 1)
+    if trains and pp > 1 and passes == 1 and _is_interleaved(row):
         micro, passes = 1, max(1, round(batch / dp))
     plan = Plan(
         dp=dp,
@@ -37,7 +37,7 @@ def layout_of(row: MeasuredRow, *, trains: bool) -> Layout:
         zero_stage=zero_stage(row.zero_stage) if trains else 0,
         micro_batch=micro,
         accumulation=passes,
-        recompute=recompute(row.act_ckpt),
+        recompute=recompute(row.act_ckpt) if trains else Recompute.NONE,
     )
     return Layout(batch=batch, plan=plan)
 

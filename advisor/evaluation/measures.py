@@ -7,7 +7,6 @@ and of causal attention only the half that is needed (``advisor/engine/shapes.py
 import re
 
 from advisor.engine.shapes import model_flops
-from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from advisor.evaluation.samples import per_sample
 from profiling.workload import Workload
@@ -15,12 +14,9 @@ from profiling.workload import Workload
 _SAMPLES = r"(samples|sequences|images|items|molecules|sentences|requests)\??/(m?s)\b"
 
 
-def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int) -> float:
-    """Seconds of one step of the whole job. Raises RowRefused where the row's figure does not give them."""
-    found = row.step_time_s or _from_rate(row, workload, gpus)
-    if not found:
-        raise RowRefused(Reason.TIME_UNKNOWN)
-    return found
+def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
+    """Seconds of one training step of the whole job; None where the row's figure does not give them."""
+    return row.step_time_s or _from_rate(row, workload, gpus)
 
 
 def is_per_gpu(row: MeasuredRow) -> bool:

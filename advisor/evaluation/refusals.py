@@ -13,6 +13,7 @@ class Reason(StrEnum):
     SEQUENCE_UNKNOWN = "sequence_unknown"
     SERVING_SHAPE_UNKNOWN = "serving_shape_unknown"
     SHAPE_UNKNOWN = "shape_unknown"
+    SPECULATIVE_DECODING = "speculative_decoding"
     STATE_SPACE_LAYERS = "state_space_layers"
     TIME_UNKNOWN = "time_unknown"
 

@@ -15,9 +15,9 @@ def per_sample(model: str, unit: str) -> float | None:
     return _table().get((_spelled(model), unit))
 
 
-def is_in_tokens(family: str, how: str, micro_batch: int | None) -> bool:
+def is_in_tokens(family: str, micro_batch: int | None) -> bool:
     """Whether a row's batches are numbers of tokens, as those of translation often are."""
-    return "batch tokens" in how or (family == "transformer-encdec" and (micro_batch or 0) >= _TOKEN_BATCH)
+    return family == "transformer-encdec" and (micro_batch or 0) >= _TOKEN_BATCH
 
 
 @cache

@@ -8,6 +8,10 @@ import re
 from advisor.evaluation.rows import MeasuredRow
 
 _RULES = (
+    ("tensorrt-llm", r"tensorrt-llm|trtllm"),
+    ("vllm", r"\bvllm\b"),
+    ("sglang", r"\bsglang\b"),
+    ("litgpt", r"litgpt"),
     ("llm.c", r"\bllm\.c\b|\bcuda c\b"),
     ("jax", r"\bjax\b|maxtext|paxml|praxis"),
     ("tensorflow", r"tensorflow|tensorpack|tf_cnn|variable-update|mxnet|paddle"),
