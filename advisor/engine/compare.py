@@ -12,6 +12,7 @@ from advisor.engine.step import Job
 from advisor.engine.system import System
 
 SINGLE, CAPTURED = "single", "captured"
+SHOWN = 10
 _SHARDED = {0: "dp", 1: "zero1", 2: "zero2", 3: "zero3"}
 
 
@@ -29,11 +30,13 @@ def method_of(plan: Plan) -> str:
     """What kind of dividing a plan does: ``single``, ``captured``, or the kinds of parallelism it uses, joined by +.
 
     Data parallelism alone is told apart by what is sharded (``dp``, ``zero1``, ``zero2``, ``zero3``); beside other
-    kinds it is ``dp``, whatever is sharded.
+    kinds it is ``dp``, whatever is sharded. Experts divided over data-parallel ranks are ``ep``.
     """
     if plan.captured:
         return CAPTURED
     others = [name for name in ("tp", "cp", "ep", "pp") if getattr(plan, name) > 1]
+    if others == ["ep"]:
+        return "ep"
     if others:
         return "+".join([*others, *(["dp"] if plan.dp > 1 else [])])
     return _SHARDED[plan.zero_stage] if plan.dp > 1 else SINGLE
@@ -42,8 +45,9 @@ def method_of(plan: Plan) -> str:
 def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[Outcome, ...]:
     """The best plan of each method on ``gpus`` GPUs, best first, at most ``limit``; what does not fit at the end.
 
-    The order is that of the search for the best plan: what fits before what is tight, then samples per second; what
-    does not fit by how much is missing. Empty where the job cannot be divided over so many GPUs.
+    Where there are more, the last of those that use several kinds of parallelism are left out first. The order is
+    that of the search for the best plan: what fits before what is tight, then samples per second; what does not fit
+    by how much is missing. Empty where the job cannot be divided over so many GPUs.
     """
     plans = legal_plans(job.workload, gpus)
     if not plans:
@@ -52,15 +56,21 @@ def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[
     number = {method: place for place, method in enumerate(dict.fromkeys(methods))}
     group = np.array([number[method] for method in methods], dtype=np.int64)
     found = outcomes(job, [system], candidates_for(job, [system], [(0, plans)]), group)
-    return tuple(sorted(found, key=_order)[:limit])
+    return _first(sorted(found, key=_order), limit)
 
 
 def comparables(job: Job, wanted: Sequence[tuple[str, System, int]]) -> tuple[Comparable, ...]:
     """The plans of each wanted machine: (role, system, number of GPUs)."""
     return tuple(
-        Comparable(role=role, system=system, gpus=gpus, outcomes=compare_plans(job, system, gpus))
+        Comparable(role=role, system=system, gpus=gpus, outcomes=compare_plans(job, system, gpus, SHOWN))
         for role, system, gpus in wanted
     )
+
+
+def _first(ordered: Sequence[Outcome], limit: int) -> tuple[Outcome, ...]:
+    """Those that use one kind of parallelism, and the best of the others."""
+    places = sorted(range(len(ordered)), key=lambda place: (place > 0 and "+" in method_of(ordered[place].plan), place))
+    return tuple(ordered[place] for place in sorted(places[:limit]))
 
 
 def _order(outcome: Outcome) -> tuple[bool, int, float]:

@@ -39,7 +39,8 @@ from tests.engine.machines import (
         (Plan(pp=8, vpp=2), "pp"),
         (Plan(cp=8), "cp"),
         (Plan(dp=4, tp=2, zero_stage=3), "tp+dp"),
-        (Plan(dp=8, ep=8, zero_stage=1), "ep+dp"),
+        (Plan(dp=8, ep=8, zero_stage=1), "ep"),
+        (Plan(dp=4, tp=2, ep=8), "tp+ep+dp"),
         (Plan(dp=2, tp=2, pp=2), "tp+pp+dp"),
         (Plan(dp=8, captured=True), "captured"),
     ],
@@ -86,12 +87,22 @@ def test_over_pcie_tensor_parallelism_falls_behind():
     assert nvlink["tp+dp"].step_s / nvlink["dp"].step_s < pcie["tp+dp"].step_s / pcie["dp"].step_s
 
 
-def test_no_more_than_asked_for():
-    assert len(compare_plans(job_of(TRAINING_SMALL, None), System(A100_SXM, NVSWITCH), 8, limit=2)) == 2
+@pytest.mark.parametrize("limit", [1, 3, 5, 8])
+def test_a_limit_keeps_the_best_and_what_uses_one_kind_of_parallelism(limit):
+    job, system = job_of(TRAINING_SMALL, None), System(A100_SXM, NVSWITCH)
+    every, few = (compare_plans(job, system, 8, limit=most) for most in (100, limit))
+    assert few[0] == every[0]
+    assert len(few) == limit
+    assert [one for one in every if one in few] == list(few)
+    dropped = [method_of(one.plan) for one in every[1:] if one not in few]
+    if any("+" in method_of(one.plan) for one in few[1:]):
+        assert all("+" in method for method in dropped)
 
 
 def test_a_job_that_cannot_be_divided_has_no_methods():
-    assert compare_plans(job_of(TRAINING_SMALL, None), System(A100_SXM, NVSWITCH), 3) == ()
+    """Thirteen: more than its samples and layers, and no divisor of its heads."""
+    job = job_of(replace(TRAINING_SMALL, batch_per_step=8), None)
+    assert compare_plans(job, System(A100_SXM, NVSWITCH), 13) == ()
 
 
 def test_a_capture_is_compared_too():
