@@ -77,7 +77,7 @@ def pass_s(workload: Workload, shape: Counted, candidates: Candidates, tokens: T
 
 def _rate(workload: Workload, candidates: Candidates, speed: Speed) -> Floats:
     compute = candidates.hardware.compute
-    return compute.peak_flops_per_s * compute.serving_gain * speed.compute
+    return compute.peak_flops_per_s * compute.gain * speed.compute
 
 
 def _bandwidth(candidates: Candidates, speed: Speed) -> Floats:
@@ -111,7 +111,8 @@ def _product(
     slowdown = np.maximum(law.c0 + padded / m + law.n0 / n + law.k0 / k, 1.0 / law.max_utilisation)
     arithmetic = 2 * m * n * k / _rate(workload, candidates, speed) * slowdown
     values = bytes_per_value(workload.precision) * m * (n + k)
-    traffic = (n * k * weight_bytes / _read_share(workload) + values) / _bandwidth(candidates, speed)
+    reading = candidates.hardware.memory.weights_bytes_per_s * speed.memory * _read_share(workload)
+    traffic = n * k * weight_bytes / reading + values / _bandwidth(candidates, speed)
     compute, memory = _bound(arithmetic, traffic)
     return compute * count, memory * count
 
@@ -203,7 +204,7 @@ def _attention(
     width = np.where(decoded & latent, absorbed, shape.query_width + shape.value_width) / candidates.tp
     flops = 2 * tokens.rows * seen * width
     law = candidates.hardware.compute
-    arithmetic = flops / (law.peak_flops_per_s * constant("serving_attention_utilisation") * speed.compute)
+    arithmetic = flops / (law.attention_peak_flops_per_s * constant("serving_attention_utilisation") * speed.compute)
     read = tokens.cached * seen / shape.layers * cached_bytes_per_token(workload, shape, candidates)
     traffic = read / (_bandwidth(candidates, speed) * constant("serving_cache_read_share"))
     return _bound(arithmetic, traffic)
