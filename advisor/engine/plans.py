@@ -16,6 +16,8 @@ GPU_COUNTS = (1, 2, 4, 8)
 
 _LARGEST_MICRO_BATCH = 64
 _LARGEST_OF_SMALL_SAMPLES = 4096
+_MOST_REQUESTS = 2048
+"""Requests under way on one replica that serves (TensorRT-LLM's default of max_batch_size)."""
 
 
 class Recompute(StrEnum):
@@ -202,6 +204,12 @@ def _chunks(workload: Workload, pp: int) -> Iterable[int]:
     return (1, 2) if pp > 1 and even and workload.mode is Mode.TRAINING else (1,)
 
 
+def _largest_micro_batch(workload: Workload) -> int:
+    if workload.mode is Mode.INFERENCE and workload.output_tokens:
+        return _MOST_REQUESTS
+    return _LARGEST_MICRO_BATCH if workload.model is not None else _LARGEST_OF_SMALL_SAMPLES
+
+
 def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
     """Powers of two, each made even: nine samples in three passes are 3 + 3 + 3, not 4 + 4 + 1."""
     per_rank = ceil(workload.batch_per_step / dp)
@@ -211,7 +219,7 @@ def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
         if workload.micro_batch <= per_rank:
             yield workload.micro_batch
         return
-    largest = min(per_rank, _LARGEST_MICRO_BATCH if workload.model is not None else _LARGEST_OF_SMALL_SAMPLES)
+    largest = min(per_rank, _largest_micro_batch(workload))
     powers = (2**exponent for exponent in range(largest.bit_length()))
     yield from sorted({ceil(per_rank / ceil(per_rank / size)) for size in powers})
 

@@ -8,6 +8,7 @@ from advisor.engine.calibrated import Evidence
 from advisor.engine.fabric import silicon_family
 from advisor.evaluation.outcomes import Outcome, hit_of
 from advisor.evaluation.scores import error_scores, group_scores, ratio_scores
+from profiling.workload import Mode
 
 GROUPS: Mapping[str, Callable[[Outcome], str]] = {
     "source_group": lambda one: one.row.source_group,
@@ -86,6 +87,8 @@ def _scaling_errors(outcomes: Iterable[Outcome]) -> list[float]:
     errors = []
     for one in outcomes:
         if not (one.case and one.anchor and one.anchored) or one.anchor.gpus != 1:
+            continue
+        if one.case.workload.mode is not Mode.TRAINING:
             continue
         if one.case.gpus in _SCALED_COUNTS and one.case.gpus <= one.case.server.gpu_count:
             base = one.anchor.samples_per_s * one.case.gpus

@@ -15,7 +15,7 @@ from advisor.evaluation.jobs import Case, case_of
 from advisor.evaluation.refusals import RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from advisor.evaluation.scores import Hit
-from profiling.workload import Anchor
+from profiling.workload import Anchor, Mode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,8 @@ def _outcome(row: MeasuredRow, case: Case | str, anchors: Mapping[str, Case]) ->
 
 def _wants_anchor(case: Case, anchor: Case) -> bool:
     """A transformer needs one only to see how it scales from one GPU."""
-    return not case.is_transformer or (anchor.gpus == 1 and case.gpus <= case.server.gpu_count)
+    scales = anchor.gpus == 1 and case.gpus <= case.server.gpu_count and case.workload.mode is Mode.TRAINING
+    return not case.is_transformer or scales
 
 
 def _anchored(case: Case, anchor: Case) -> Prediction | None:
