@@ -8,10 +8,19 @@ from django.utils.translation import gettext as _
 from advisor.engine.document import Document
 from advisor.figures import duration
 from advisor.labels import PARTS, RANK_PARTS, ROLES, name_of
+from advisor.parts_table import PartsTable
 from advisor.results import Result
 from catalog.specs import TopologyClass
 
-PART_COLOURS = ["#14508f", "#56b4e9", "#cc79a7", "#d55e00", "#8b93a1"]
+PART_COLOURS = {
+    "compute_s": "#14508f",
+    "memory_s": "#56b4e9",
+    "copy_s": "#cc79a7",
+    "communication_exposed_s": "#d55e00",
+    "bubble_s": "#f0c24b",
+    "host_s": "#8b93a1",
+    "input_s": "#0b6b50",
+}
 RANK_COLOURS = {
     "compute_us": "#14508f",
     "transfer_us": "#d55e00",
@@ -27,28 +36,37 @@ CJK_FONTS = {"zh-hans": "Noto Sans CJK SC"}
 LABELS = 60
 """Width of a common name beside a bar."""
 FEW_BARS = 16
+_MOST_ON_A_LINEAR_SCALE = 16
 INK, QUIET, LINE = "#172033", "#566178", "#d9dfe8"
 
 
 def breakdown(result: Result, width: int) -> Any:
     """Parts of a step, stacked, one bar per machine."""
+    return _stacked(result.parts, width)
+
+
+def plans(result: Result, width: int, role: str) -> Any:
+    """Parts of a step, stacked, one bar for each way of dividing the job that fits on the machine of this role."""
+    return _stacked(next(table.parts for table in result.plans if table.role == role), width)
+
+
+def _stacked(table: PartsTable, width: int) -> Any:
     import altair as alt
 
-    rows = result.parts
-    names = [str(name) for name in PARTS.values()]
-    unit, title = (1.0, _("seconds per step")) if rows[0].step_s >= 1 else (1000.0, _("milliseconds per step"))
+    rows, keys = table.rows, table.keys
+    longest = max(row.step_s for row in rows)
+    unit, title = (1.0, _("seconds per step")) if longest >= 1 else (1000.0, _("milliseconds per step"))
     values = [
-        {"where": row.where, "part": str(name), "order": order, "time": unit * row.parts[key]}
+        {"where": row.where, "part": str(PARTS[key]), "order": order, "time": unit * (row.parts.get(key) or 0.0)}
         for row in rows
-        for order, (key, name) in enumerate(PARTS.items())
+        for order, key in enumerate(keys)
     ]
     totals = [{"where": row.where, "time": unit * row.step_s, "label": duration(row.step_s)} for row in rows]
     scale = alt.Scale(domain=[0, 1.18 * max(total["time"] for total in totals)], nice=False)
     x = alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5, grid=False))
     y = alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_above(alt, width))
-    colour = alt.Color(
-        "part:N", sort=names, scale=alt.Scale(domain=names, range=PART_COLOURS), legend=_legend(alt, width)
-    )
+    colours = alt.Scale(domain=table.names, range=[PART_COLOURS[key] for key in keys])
+    colour = alt.Color("part:N", sort=table.names, scale=colours, legend=_legend(alt, width))
     bars = (
         alt.Chart(alt.Data(values=values), width=width, height=alt.Step(46))
         .mark_bar(height={"band": 0.5}, yOffset=8)
@@ -94,7 +112,7 @@ def ranks(result: Result, width: int) -> Any:
 
 
 def scaling(result: Result, width: int) -> Any:
-    """Throughput over the number of GPUs, with the 80 % range as a band."""
+    """Throughput over the number of GPUs, with the 80 % range as a band; open marks need more than one server."""
     import altair as alt
 
     curves = _distinct_curves(result.document)
@@ -106,15 +124,24 @@ def scaling(result: Result, width: int) -> Any:
         ),
         legend=_legend(alt, width, columns=1),
     )
-    x = alt.X("gpus:Q", title=_("GPUs"), scale=alt.Scale(type="log", base=2), axis=alt.Axis(values=[1, 2, 4, 8]))
+    counts = sorted({value["gpus"] for value in values})
+    x = alt.X(
+        "gpus:Q",
+        title=_("GPUs"),
+        scale=alt.Scale(type="log", base=2, nice=False),
+        axis=alt.Axis(values=counts, format="d", labelOverlap=True),
+    )
+    rate_scale = alt.Scale(type="log") if counts[-1] > _MOST_ON_A_LINEAR_SCALE else alt.Scale(zero=True)
     base = alt.Chart(alt.Data(values=values), width=width, height=260)
     band = base.mark_area(opacity=0.16).encode(
-        x=x, y=alt.Y("low:Q", title=_("samples per second")), y2="high:Q", color=colour
+        x=x, y=alt.Y("low:Q", title=_("samples per second"), scale=rate_scale), y2="high:Q", color=colour
     )
     line = base.mark_line(strokeWidth=2.5).encode(x=x, y="rate:Q", color=colour, strokeDash=_dash(alt, curves))
     ends = base.mark_rule(opacity=0.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, y="rate:Q", color=colour)
-    return _styled(alt.layer(band, ends, line, dots))
+    dots = base.transform_filter("datum.nodes == 1").mark_point(filled=True, size=60, opacity=1)
+    rings = base.transform_filter("datum.nodes > 1").mark_point(filled=True, size=60, opacity=1, fill="white")
+    marks = [marks.encode(x=x, y="rate:Q", color=colour) for marks in (dots, rings)]
+    return _styled(alt.layer(band, ends, line, *marks))
 
 
 def offers(result: Result, width: int) -> Any:
@@ -143,6 +170,7 @@ def _scaling_value(curve: Document, point: Document) -> Document:
     return {
         "curve": _curve_name(curve),
         "gpus": point["gpus"],
+        "nodes": point.get("nodes", 1),
         "rate": point["samples_per_s"],
         "low": samples / point["high_s"],
         "high": samples / point["low_s"],

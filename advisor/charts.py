@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.core.cache import cache
@@ -9,6 +10,7 @@ from django.utils.translation import get_language
 from redis.exceptions import RedisError
 
 from advisor import chart_specs
+from advisor.labels import ROLES
 from advisor.models import Study
 from advisor.results import Result
 
@@ -16,13 +18,14 @@ log = logging.getLogger(__name__)
 
 WIDE, NARROW = 660, 290
 KEPT_FOR_S = 24 * 3600
-_LOOK = "1"
+_LOOK = "2"
 
 CHARTS: Mapping[str, Callable[[Result, int], Any]] = {
     "breakdown": chart_specs.breakdown,
     "scaling": chart_specs.scaling,
     "offers": chart_specs.offers,
     "ranks": chart_specs.ranks,
+    **{f"plans-{role}": partial(chart_specs.plans, role=role) for role in ROLES},
 }
 _NARROW = "-narrow"
 NAMES = frozenset(CHARTS) | {name + _NARROW for name in CHARTS}
@@ -36,6 +39,7 @@ def has(result: Result, name: str) -> bool:
         "scaling": result.has_scaling,
         "offers": result.has_ranked,
         "ranks": captured is not None and bool(captured.bars),
+        **{table.chart: bool(table.parts) for table in result.plans},
     }
     return there.get(name.removesuffix(_NARROW), False)
 

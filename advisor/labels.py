@@ -12,7 +12,9 @@ PARTS: Names = {
     "memory_s": _("memory traffic"),
     "copy_s": _("copies"),
     "communication_exposed_s": _("communication (waited for)"),
+    "bubble_s": _("idle pipeline stages"),
     "host_s": _("host and idle"),
+    "input_s": _("waiting for input"),
 }
 """Parts that add up to a step, in the order in which they are stacked."""
 
@@ -66,6 +68,35 @@ STEP_SOURCES: Names = {
     "ranges": _("marked by ranges, such as NVTX"),
     "repetition": _("found by what repeats"),
 }
+
+FAMILIES: Names = {
+    "dense": _("dense language models"),
+    "moe": _("mixture of experts"),
+    "encoder": _("encoders and vision transformers"),
+    "long-context": _("long context"),
+    "cnn": _("convolutional networks"),
+    "vit": _("vision transformers"),
+    "rnn": _("recurrent networks"),
+    "dlrm": _("recommendation"),
+    "diffusion": _("diffusion"),
+    "gnn": _("graph networks"),
+    "scientific": _("scientific computing"),
+}
+"""Kinds of model."""
+
+METHODS: Names = {
+    "single": _("one GPU"),
+    "captured": _("as captured"),
+    "dp": _("data parallel"),
+    "zero1": _("ZeRO-1 (optimizer sharded)"),
+    "zero2": _("ZeRO-2 (gradients sharded too)"),
+    "zero3": _("ZeRO-3 or FSDP (everything sharded)"),
+    "tp": _("tensor parallel"),
+    "cp": _("context parallel"),
+    "ep": _("expert parallel"),
+    "pp": _("pipeline parallel"),
+}
+"""Ways of dividing a job over GPUs; those that use several kinds at once are joined, see ``method_name``."""
 
 KERNEL_CLASSES: Names = {
     "matmul": _("matrix products and convolutions"),
@@ -167,3 +198,8 @@ SHARES: Names = {"compute": _("faster chip"), "memory": _("faster memory"), "lin
 def name_of(names: Names, key: str) -> str:
     """The name, or the key itself where an older result has a word that is gone."""
     return str(names.get(key, key))
+
+
+def method_name(method: str) -> str:
+    """``tp+dp`` is tensor and data parallel."""
+    return " + ".join(name_of(METHODS, kind) for kind in method.split("+"))

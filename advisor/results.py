@@ -10,8 +10,10 @@ from advisor.captured import Captured
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
 from advisor.evidence_tables import Table, tables
-from advisor.labels import PARTS, RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
+from advisor.labels import RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
+from advisor.parts_table import PartsTable, measured_row, predicted_row
+from advisor.plan_tables import PlanTable, plan_tables
 from advisor.wording import stored_sentence
 from profiling.notes import BottleneckCode
 
@@ -31,23 +33,6 @@ _LEFT_OUT = frozenset(
     }
 )
 _HOST = frozenset({BottleneckCode.HOST_BOUND, BottleneckCode.HOST_BOUND_UNVERIFIED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartsRow:
-    """Where one step's time goes: ``parts`` in seconds by the keys of ``PARTS``; no range where it was measured."""
-
-    where: str
-    step_s: float
-    low_s: float | None
-    high_s: float | None
-    parts: Mapping[str, float]
-    hidden_s: float | None
-
-    @property
-    def cells(self) -> list[tuple[float, float]]:
-        """(seconds, share of the step) in the order of ``PARTS``."""
-        return [(self.parts[key], self.parts[key] / self.step_s) for key in PARTS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +111,20 @@ class Result:
         return any(offer["rank"] is not None for offer in self.document["offers"])
 
     @property
-    def parts(self) -> list[PartsRow]:
+    def parts(self) -> PartsTable:
         """The captured step, then the best offers: one row per kind of server and number of GPUs."""
-        rows = {} if self.measured is None else {"": _measured_row(self.measured)}
+        rows = {} if self.measured is None else {"": measured_row(self.measured)}
         for offer in self.document["offers"]:
             if len(rows) == BARS:
                 break
             where = server_label(offer)
-            rows.setdefault(where, _predicted_row(where, offer))
-        return list(rows.values())
+            rows.setdefault(where, predicted_row(where, offer))
+        return PartsTable(list(rows.values()))
+
+    @property
+    def plans(self) -> list[PlanTable]:
+        """Ways of dividing the job, on both sides of the verdict and on the first offer."""
+        return plan_tables(self.document)
 
     @property
     def captured(self) -> Captured | None:
@@ -146,10 +136,6 @@ class Result:
     def evidence(self) -> list[Table]:
         """What the files of a capture tell beside its timeline."""
         return tables((self.document.get("capture") or {}).get("evidence", ()))
-
-    @property
-    def part_names(self) -> list[str]:
-        return [str(name) for name in PARTS.values()]
 
     @property
     def left_out(self) -> list[str]:
@@ -224,38 +210,3 @@ def server_label(offer: Document) -> str:
 
 def _largest_first(shares: Mapping[str, float]) -> list[tuple[str, float]]:
     return [(name_of(RESOURCES, key), share) for key, share in sorted(shares.items(), key=lambda item: -item[1])]
-
-
-def _predicted_row(where: str, offer: Document) -> PartsRow:
-    return PartsRow(
-        where=where,
-        step_s=offer["step_s"],
-        low_s=offer["low_s"],
-        high_s=offer["high_s"],
-        parts=offer["parts"],
-        hidden_s=offer["parts"]["communication_hidden_s"],
-    )
-
-
-def _measured_row(measured: Document) -> PartsRow:
-    """The same parts as the engine predicts: kernels of no known class count as memory traffic."""
-    busy: dict[str, float] = {}
-    for work in measured["kernels"]:
-        busy[work["kernel_class"]] = busy.get(work["kernel_class"], 0.0) + work["busy_s"]
-    exposed = sum(work["exposed_s"] for work in measured["collectives"])
-    parts = {
-        "compute_s": busy.get("matmul", 0.0) + busy.get("attention", 0.0),
-        "memory_s": busy.get("memory", 0.0) + busy.get("other", 0.0),
-        "copy_s": busy.get("copy", 0.0),
-        "communication_exposed_s": exposed,
-        "host_s": measured["idle_s"],
-    }
-    return PartsRow(
-        where=_("captured: %(gpus)s × %(device)s")
-        % {"gpus": measured["gpu_count"], "device": measured.get("device_name") or _("unknown GPU")},
-        step_s=measured["step_s"],
-        low_s=None,
-        high_s=None,
-        parts=parts,
-        hidden_s=sum(work["busy_s"] for work in measured["collectives"]) - exposed,
-    )

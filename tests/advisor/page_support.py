@@ -23,6 +23,8 @@ def description(**changes: Any) -> dict[str, Any]:
         "objective": "cost",
         "pricing": ["on_demand", "spot", "reserved_1y", "reserved_3y"],
         "flash_attention": "on",
+        "causal": "on",
+        "model_kind": "transformer",
         **changes,
     }
     return {name: value for name, value in sent.items() if value is not None}

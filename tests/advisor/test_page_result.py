@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from advisor import charts, figures
-from advisor.labels import RESOURCES, name_of
+from advisor.labels import RESOURCES, ROLES, name_of
 from advisor.models import Study
 from advisor.results import Result
 from advisor.sample import ensure_sample_study
@@ -82,7 +82,7 @@ def test_offers_stand_in_rank_order_with_money_time_range_date_and_source(browse
     for offer in study.result["offers"]:
         name = f"{offer['server']['provider']} {offer['server']['sku']}"
         cost = figures.money(offer["cost_to_finish"], offer["currency"])
-        found = re.search(re.escape(name) + r"\b.{0,40}?" + re.escape(cost), text[max(places, default=0) :])
+        found = re.search(re.escape(name) + r"(?!\w).{0,40}?" + re.escape(cost), text[max(places, default=0) :])
         assert found, name
         places.append(max(places, default=0) + found.end())
         day = offer["observed_on"][:4] if offer["observed_precision"] == "year" else offer["observed_on"]
@@ -120,6 +120,7 @@ def test_nothing_to_offer_is_said(browser: Client) -> None:
 @pytest.mark.parametrize("name", sorted(charts.NAMES))
 def test_chart_is_an_image_that_asks_nobody(browser: Client, study: Study, name: str) -> None:
     study.result["capture"] = {"ranks": [captured_rank(0), captured_rank(1)]}
+    study.result["plans"] = [{**study.result["plans"][0], "role": role, "accelerator": role} for role in ROLES]
     study.save()
     response = browser.get(reverse("study-chart", args=[study.pk, name]))
     assert response.headers["Content-Type"] == "image/svg+xml"
@@ -133,10 +134,71 @@ def test_chart_is_an_image_that_asks_nobody(browser: Client, study: Study, name:
 def test_breakdown_chart_and_table_tell_the_same(browser: Client, study: Study) -> None:
     drawn = browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).content.decode()
     text = text_of(browser.get(study.get_absolute_url()))
-    for row in Result.of(study).parts:
+    for row, cells in Result.of(study).parts.lines:
         assert figures.duration(row.step_s) in drawn
-        assert f"{row.where} {figures.duration(row.cells[0][0])}" in text
-        assert sum(seconds for seconds, _ in row.cells) == pytest.approx(row.step_s)
+        assert f"{row.where} {figures.duration(cells[0][0])}" in text
+        assert sum(seconds for seconds, _ in cells) == pytest.approx(row.step_s)
+
+
+def test_ways_to_divide_the_job_stand_side_by_side(browser: Client, study: Study) -> None:
+    text = text_of(browser.get(study.get_absolute_url()))
+    tables = Result.of(study).plans
+    assert {"nvlink", "pcie"} <= {table.role for table in tables}
+    for table in tables:
+        assert table.title in text
+        drawn = browser.get(reverse("study-chart", args=[study.pk, table.chart])).content.decode()
+        rates = [row.document["samples_per_s"] for row in table.rows if row.document["samples_per_s"]]
+        assert table.rows[0].times_best == 1
+        for row in table.rows:
+            assert f"{row.name} {row.document['plan']['label']}" in text
+            if row.document["step_s"] is None:
+                assert f"{figures.size(row.document['memory']['shortfall_bytes'])} short on each GPU" in text
+            else:
+                assert figures.duration(row.document["step_s"]) in drawn
+                assert row.times_best == pytest.approx(rates[0] / row.document["samples_per_s"])
+
+
+def test_a_plan_that_is_too_large_says_by_how_much(browser: Client, study: Study) -> None:
+    plan = study.result["plans"][0]["plans"][-1]
+    plan |= {"step_s": None, "low_s": None, "high_s": None, "samples_per_s": None, "parts": None}
+    plan["memory"] |= {"verdict": "does_not_fit", "need_bytes": 90 * 2**30, "shortfall_bytes": 12 * 2**30}
+    study.save()
+    assert "12 GiB short on each GPU" in text_of(browser.get(study.get_absolute_url()))
+
+
+def test_an_answer_from_before_plans_were_compared_is_still_shown(browser: Client, study: Study) -> None:
+    del study.result["plans"]
+    for offer in study.result["offers"]:
+        del offer["parts"]["bubble_s"], offer["parts"]["input_s"]
+    study.save()
+    response = browser.get(study.get_absolute_url())
+    assert response.status_code == 200
+    assert "Ways to divide the job" not in text_of(response)
+    assert browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).status_code == 200
+    assert browser.get(reverse("study-chart", args=[study.pk, "plans-nvlink"])).status_code == 404
+
+
+def test_every_part_of_a_step_has_its_column(browser: Client, study: Study) -> None:
+    first = study.result["offers"][0]
+    first["parts"] |= {"bubble_s": 0.25, "input_s": 0.5, "copy_s": 0.125}
+    study.save()
+    response = browser.get(study.get_absolute_url())
+    text, drawn = text_of(response), browser.get(reverse("study-chart", args=[study.pk, "breakdown"]))
+    for name in ("copies", "idle pipeline stages", "waiting for input"):
+        assert name in text
+        assert name in drawn.content.decode()
+    assert "250 ms" in text
+
+
+def test_scaling_takes_any_number_of_points_and_servers(browser: Client, study: Study) -> None:
+    curve = study.result["scaling"][0]
+    last = curve["points"][-1]
+    curve["points"] += [{**last, "gpus": 8 * nodes, "nodes": nodes} for nodes in (2, 4, 16)]
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()))
+    drawn = browser.get(reverse("study-chart", args=[study.pk, "scaling"])).content.decode()
+    assert "16 servers" in text
+    assert ">128<" in drawn
 
 
 def test_charts_belong_to_the_owner_and_to_a_finished_study(browser: Client, study: Study) -> None:
@@ -171,9 +233,9 @@ def test_captured_step_is_shown_beside_the_predictions(study: Study) -> None:
         ],
         "collectives": [{"kind": "all_reduce", "calls": 1, "busy_s": 0.4, "exposed_s": 0.25}],
     }
-    row = Result(document=study.result, measured=measured).parts[0]
+    row = Result(document=study.result, measured=measured).parts.rows[0]
     assert row.where == "captured: 8 × NVIDIA A100-SXM4-80GB"
-    assert [seconds for seconds, _ in row.cells] == pytest.approx([0.5, 0.1, 0.05, 0.25, 0.1])
+    assert list(row.parts.values()) == pytest.approx([0.5, 0.1, 0.05, 0.25, 0.1])
     assert row.low_s is None
     assert row.hidden_s == pytest.approx(0.15)
 
