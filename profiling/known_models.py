@@ -1,5 +1,14 @@
 """Public models by name: what ``data/known_shapes.csv`` and ``data/known_totals.csv`` say of them, with their sources.
 
+Shapes are what the model's published configuration says; the parameters that they imply lie within 2 % of
+``published_parameters``. Totals were counted by running a model's layers without data, forward, for one sample, in
+training mode: ``flops_per_sample`` are matrix products, convolutions and attention, a multiply-add as two;
+``kernels_per_pass`` every operation that is not a view; ``traffic_bytes_per_sample`` what those that are no product
+read and write, each on its own as eager frameworks run them (batch and group normalisation read twice; depthwise
+convolutions count, as memory bounds them); ``activation_bytes_per_sample`` the distinct tensors that autograd keeps,
+parameters aside. A value has 2 bytes. Attention is one fused kernel that keeps q, k, v and its output. "Counted by
+hand" in a source: the same rule without running anything, to about a third.
+
 A name may be spelled as people spell it: case, hyphens and spaces do not count, an organisation in front, words that
 say how the weights were tuned or stored, and what stands in brackets are dropped. ``(12 layers)`` keeps that many
 layers. What is not in the tables is None: hybrids of attention and state space models on purpose, as a transformer's
@@ -61,16 +70,16 @@ _SIZES = (1e7, 1e13)
 
 
 def dense_shape_for(parameters: float, sequence_length: int = 4096) -> ModelShape | None:
-    """The shape that a dense decoder of this size usually has; an assumption to be flagged, where only the size is known.
+    """The shape that a dense decoder of this size usually has; an assumption to be flagged.
 
     Rule, from the Llama family (2302.13971, table 2): heads 128 wide, hidden = 128 x layers as nearly as the size
     allows, a gated MLP of 8/3 hidden (12 h^2 weights a layer), 32,000 tokens of vocabulary in and out, and every head
-    its own keys. ``parameters`` stays as given. None outside of 10 million to 10 trillion.
+    its own keys; from 16 heads on a multiple of 8, so that tensor parallelism divides them. ``parameters`` stays as given. None outside of 10 million to 10 trillion.
     """
     if not _SIZES[0] <= parameters <= _SIZES[1]:
         return None
     shapes = []
-    for heads in range(1, 400):
+    for heads in (*range(1, 16), *range(16, 401, 8)):
         hidden = heads * _TYPICAL_HEAD
         layers = round((parameters - 2 * _TYPICAL_VOCABULARY * hidden) / (12 * hidden**2))
         if layers >= 1:
