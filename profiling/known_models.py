@@ -74,7 +74,8 @@ def dense_shape_for(parameters: float, sequence_length: int = 4096) -> ModelShap
 
     Rule, from the Llama family (2302.13971, table 2): heads 128 wide, hidden = 128 x layers as nearly as the size
     allows, a gated MLP of 8/3 hidden (12 h^2 weights a layer), 32,000 tokens of vocabulary in and out, and every head
-    its own keys; from 16 heads on a multiple of 8, so that tensor parallelism divides them. ``parameters`` stays as given. None outside of 10 million to 10 trillion.
+    its own keys; from 16 heads on a multiple of 8, so that tensor parallelism divides them. ``parameters`` stays as
+    given. None outside of 10 million to 10 trillion.
     """
     if not _SIZES[0] <= parameters <= _SIZES[1]:
         return None
@@ -105,7 +106,7 @@ _LONGEST_NAME = 200
 _TUNING = re.compile(
     r"(?:instruct|chat|it|pt|hf|base|ft|sft|dpo|rlhf|lora|qlora|pretrain(?:ing)?|finetun(?:e|ing)|training|inference|"
     r"meta|nvidia|model|dense|moe|assumed|awq|gptq|gguf|fp4|nvfp4|mxfp4|fp8|mxfp8|int4|int8|bf16|fp16|fp32|amp|w4a16|"
-    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|v1|v1\.5|224|preview|\d{4}|\d{2}k|128k)",
+    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|v1|v1\.5|224|preview|\d{4}|\d{1,3}k)",
     re.IGNORECASE,
 )
 
