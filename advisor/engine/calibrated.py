@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from math import log
 from pathlib import Path
 from types import MappingProxyType
 
@@ -188,10 +189,22 @@ def path_laws() -> Mapping[tuple[str, int], PathLaw]:
     )
 
 
+@cache
 def path_law(path: str, gpus: int) -> PathLaw:
-    """The law of a group's size, of the next smaller size that is listed, or of the smallest."""
-    listed = [size for name, size in path_laws() if name == path]
-    return path_laws()[path, max((size for size in listed if size <= gpus), default=min(listed))]
+    """The law of a group's size; between two listed sizes the mean of both in ln(size), with the wider range."""
+    listed = sorted(size for name, size in path_laws() if name == path)
+    below = max((size for size in listed if size <= gpus), default=listed[0])
+    above = min((size for size in listed if size >= gpus), default=listed[-1])
+    low, high = path_laws()[path, below], path_laws()[path, above]
+    if below == above:
+        return low
+    share = log(gpus / below) / log(above / below)
+    return PathLaw(
+        efficiency=low.efficiency ** (1 - share) * high.efficiency**share,
+        latency_s=low.latency_s + share * (high.latency_s - low.latency_s),
+        log_slower=max(low.log_slower, high.log_slower),
+        log_faster=max(low.log_faster, high.log_faster),
+    )
 
 
 @cache
@@ -236,9 +249,16 @@ def curve_points() -> Mapping[tuple[str, str, int], tuple[tuple[float, float], .
     return MappingProxyType({key: tuple(sorted(points)) for key, points in found.items()})
 
 
+@cache
+def measured_groups(box: str, collective: str) -> tuple[int, ...]:
+    """GPU counts over which this collective was measured on this box, ascending."""
+    return tuple(sorted(gpus for name, kind, gpus in curve_points() if (name, kind) == (box, collective)))
+
+
 def has_curve(box: Box, gpus: int) -> bool:
-    """Whether all-reduce over this many GPUs was measured on this box."""
-    return (box.name, "all_reduce", gpus) in curve_points()
+    """Whether all-reduce was measured on this box over this many GPUs, or over fewer and over more."""
+    groups = measured_groups(box.name, "all_reduce")
+    return bool(groups) and groups[0] <= gpus <= groups[-1]
 
 
 @cache

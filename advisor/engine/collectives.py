@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from advisor.engine.calibrated import constant, curve_points
+from advisor.engine.calibrated import constant, curve_points, measured_groups
 from advisor.engine.fabric import GROUPS, Route
 from profiling.workload import CollectiveKind
 
@@ -38,46 +38,85 @@ def bus_factor(kind: CollectiveKind, group: int) -> float:
     return (group - 1) / group
 
 
+@lru_cache(maxsize=1024)
+def server_log_times(routes: tuple[Route, ...]) -> Floats:
+    """ln(seconds) of every group of ``GROUPS`` over its route, shape ``[group, kind, size]``. Many servers share one.
+
+    A send-receive has the link of a pair, however large the group, unless the group's path is another.
+    """
+    found = np.stack([log_times(way, group) for way, group in zip(routes, GROUPS, strict=True)])
+    what = KINDS.index(CollectiveKind.SEND_RECV)
+    like_a_pair = [way.path == routes[0].path and not way.shared for way in routes]
+    found[like_a_pair, what] = found[0, what]
+    return found
+
+
 @lru_cache(maxsize=4096)
 def log_times(route: Route, group: int) -> Floats:
-    """ln(seconds) of every kind in ``KINDS`` on the grid, shape ``[kinds, sizes]``. Many servers share a route."""
+    """ln(seconds) of every kind in ``KINDS`` on the grid, shape ``[kind, size]``."""
     return np.stack([_log_time(route, group, kind) for kind in KINDS])
 
 
 def _log_time(route: Route, group: int, kind: CollectiveKind) -> Floats:
-    measured = route.box and curve_points().get((route.box.name, kind.value, group))
-    if measured:
-        return _stretched(measured, route)
-    all_reduce = route.box and curve_points().get((route.box.name, CollectiveKind.ALL_REDUCE.value, group))
-    if all_reduce:
-        share = bus_factor(kind, group) / bus_factor(CollectiveKind.ALL_REDUCE, group) / _relative(kind)
-        return _stretched(all_reduce, route) + np.log(share)
-    seconds = bus_factor(kind, group) * _GRID / (route.bus_bytes_per_s * _relative(kind)) + route.latency_s
-    return np.log(seconds)
+    measured = _measured(route, group, kind)
+    if measured is not None:
+        return measured
+    all_reduce = _measured(route, group, CollectiveKind.ALL_REDUCE)
+    share = bus_factor(kind, group) / _relative(kind, route.shared)
+    if all_reduce is not None:
+        return all_reduce + np.log(share / bus_factor(CollectiveKind.ALL_REDUCE, group))
+    return np.log(share * _GRID / route.bus_bytes_per_s + route.latency_s)
 
 
-def _relative(kind: CollectiveKind) -> float:
+def _measured(route: Route, group: int, kind: CollectiveKind) -> Floats | None:
+    """The curve of the route's box, between those of two group sizes where this one was not measured."""
+    if route.box is None:
+        return None
+    sizes = measured_groups(route.box.name, kind.value)
+    below = max((size for size in sizes if size <= group), default=None)
+    above = min((size for size in sizes if size >= group), default=None)
+    if below is None or above is None:
+        return None
+    low, high = (_stretched(curve_points()[route.box.name, kind.value, size], route) for size in (below, above))
+    return low if below == above else low + (high - low) * (np.log(group / below) / np.log(above / below))
+
+
+def _relative(kind: CollectiveKind, shared: bool) -> float:
+    """Bus bandwidth over that of an all-reduce."""
     if kind is CollectiveKind.ALL_TO_ALL:
         return constant("all_to_all_relative")
     if kind in (CollectiveKind.ALL_GATHER, CollectiveKind.REDUCE_SCATTER):
         return constant("all_gather_relative")
+    if kind is CollectiveKind.SEND_RECV and not shared:
+        return constant("send_recv_relative")
     return 1.0
 
 
 def _stretched(points: tuple[tuple[float, float], ...], route: Route) -> Floats:
-    """A measured curve on this route's link: the part above the latency goes with the bandwidth."""
+    """A measured curve on this route's link: the part above the latency goes with the bandwidth.
+
+    Under the smallest measured size the time goes with the bytes, down to the latency of the path.
+    """
     size, seconds = np.array(points).T
     onto_grid = np.exp(np.interp(np.log(_GRID), np.log(size), np.log(seconds)))
     onto_grid *= np.maximum(_GRID / size[-1], 1.0)
+    smaller = size[0] > _GRID
+    left = np.maximum(seconds[0] * _GRID[smaller] / size[0], route.latency_s)
+    onto_grid[smaller] = np.minimum(onto_grid[smaller], left)
     rising = np.maximum.accumulate(onto_grid)
     latency = rising[0]
     slower = (route.box.link_bytes_per_s if route.box else 1.0) / route.link_bytes_per_s
     return np.log(latency + (rising - latency) * slower)
 
 
+_LARGEST = GROUPS[-1]
+_POSITION = np.interp(np.log(np.maximum(np.arange(_LARGEST + 1), GROUPS[0])), np.log(GROUPS), np.arange(len(GROUPS)))
+
+
 def group_position(group: Ints | Floats) -> Floats:
-    """Place of a group's size on the axis of ``GROUPS``; whole for powers of two, the ends for what lies beyond."""
-    return np.clip(np.log2(np.maximum(group, 1.0)) - 1.0, 0.0, len(GROUPS) - 1.0)
+    """Place of a group's size (rounded) on the axis of ``GROUPS``; the ends for what lies beyond."""
+    whole = group if group.dtype.kind == "i" else np.rint(group).astype(np.int64)
+    return _POSITION.take(np.clip(whole, 0, _LARGEST))
 
 
 def group_index(group: Ints | Floats) -> Ints:

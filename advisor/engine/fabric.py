@@ -12,8 +12,8 @@ from math import log, sqrt
 from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_law
 from catalog.specs import AcceleratorSpec, FabricSpec, TopologyClass
 
-GROUPS = (2, 4, 8, 16, 32, 64, 128)
-"""Sizes of the groups that have a curve of their own, powers of two; sizes between are read between two of them."""
+GROUPS = (2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128)
+"""Sizes of the groups that have a curve of their own; sizes between are read between two of them."""
 
 USUAL_SERVER_GPUS = 8
 """A capture on more GPUs than this is taken to have crossed a network, which it does not name."""

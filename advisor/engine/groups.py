@@ -7,12 +7,18 @@ A group has ``size`` ranks that lie ``stride`` apart; all groups of that kind ta
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, Ints, group_index, time_s
 from advisor.engine.hardware import Link
 from profiling.workload import CollectiveKind
+
+
+def crosses_host(link: Link, span: Ints) -> NDArray[np.bool_]:
+    """Whether groups over so many neighbouring GPUs share the PCIe of their host, per row."""
+    return link.shared[link.server, group_index(span)] > 0
 
 
 def collective_s(
@@ -25,16 +31,17 @@ def collective_s(
     """
     kind = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.UNKNOWN else kind
     link = candidates.hardware.link
-    beyond = (size > 1) & (size * stride > link.domain_gpus)
-    if not beyond.any():
-        return _near_s(link, kind, message_bytes, size, stride) / speed.communication
-    seconds = np.empty(len(candidates))
-    for rows, time in ((np.flatnonzero(~beyond), _near_s), (np.flatnonzero(beyond), _far_s)):
-        seconds[rows] = time(_rows(link, rows), kind, message_bytes[rows], size[rows], stride[rows])
+    seconds = np.zeros(len(candidates))
+    talks = (size > 1) & (message_bytes > 0)
+    beyond = talks & (size * stride > link.domain_gpus)
+    for chosen, time in ((talks & ~beyond, _near_s), (beyond, _far_s)):
+        rows = np.flatnonzero(chosen)
+        if len(rows):
+            seconds[rows] = time(_rows(link, rows), kind, message_bytes[rows], size[rows], stride[rows])
     return seconds / speed.communication
 
 
-_TIMED = ("server", "shared", "domain_gpus", "network_s_per_byte", "hop_s", "member_hop_s", "tree_inside")
+_TIMED = ("server", "domain_gpus", "network_s_per_byte", "hop_s", "member_hop_s", "tree_inside")
 
 
 def _rows(link: Link, rows: Ints) -> Link:
@@ -49,9 +56,8 @@ def _near_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints 
     """
     seconds = time_s(link.curves, link.server, size, kind, message_bytes)
     apart = np.flatnonzero((stride > 1) & (size > 1))
-    if len(apart) and link.shared.any():
-        span = (size * stride)[apart]
-        apart = apart[link.shared[apart, group_index(span)] > 0]
+    if len(apart):
+        apart = apart[crosses_host(_rows(link, apart), (size * stride)[apart])]
         seconds[apart] = _crossing_s(_rows(link, apart), kind, message_bytes[apart], size[apart], stride[apart])
     return seconds
 
@@ -83,7 +89,7 @@ def _far_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints, 
         share = 1.0 if kind is CollectiveKind.BROADCAST else (size - 1) / size
         own_s = _near_s(link, kind, message_bytes, inside, stride)
         seconds = np.maximum(own_s, once_s * share) + _around_s(link, size, domains)
-    return np.where(message_bytes > 0, seconds, 0.0)
+    return seconds
 
 
 _ONE_RAIL = (CollectiveKind.ALL_TO_ALL, CollectiveKind.SEND_RECV)

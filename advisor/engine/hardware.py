@@ -21,7 +21,7 @@ from advisor.engine.calibrated import (
     memory_laws,
     network_laws,
 )
-from advisor.engine.collectives import Floats, Ints, log_times
+from advisor.engine.collectives import Floats, Ints, server_log_times
 from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, silicon_family
 from advisor.engine.network import domain_gpus, network_of, tree_inside
 from advisor.engine.system import System
@@ -81,9 +81,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """``curves``: ln(s) ``[server, group, kind, size]``, one for each ``server`` (not copied when rows repeat).
+    """What lies in the rows of a ``server`` is not copied when rows repeat: ``curves``, ln(s) ``[server, group, kind,
+    size]``; ``log_slower``, ``log_faster`` (80 % range of a collective's time, ln) and ``shared`` (1 where groups that
+    talk at the same time share the links) ``[server, group]``.
 
-    ``log_slower``, ``log_faster`` (80 % range of a collective's time, ln) and ``shared``: ``[row, group]``.
     ``domain_gpus``: GPUs that need no NIC to reach each other. ``network_s_per_byte``: over one GPU's share of the
     NICs, inf where nobody states the network; hops and the range of the network: as in ``NetworkLaw``;
     ``tree_inside``: time inside a server of an all-reduce that is a tree, over that of a ring.
@@ -142,9 +143,12 @@ class Hardware:
         )
 
 
+_PER_SERVER = frozenset({"curves", "log_slower", "log_faster", "shared"})
+
+
 def _take(part: _Part, rows: Ints) -> _Part:
     kept = {item.name: getattr(part, item.name) for item in fields(part)}
-    return replace(part, **{name: column[rows] for name, column in kept.items() if name != "curves"})
+    return replace(part, **{name: column[rows] for name, column in kept.items() if name not in _PER_SERVER})
 
 
 def running_dtype(accelerator: AcceleratorSpec, precision: str) -> str | None:
@@ -246,7 +250,7 @@ def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
     networks = [network_of(system) for system in systems]
     laws = [way.law if way else network_laws()["unstated"] for way in networks]
     return Link(
-        curves=np.array([[log_times(way, group) for way, group in zip(row, GROUPS, strict=True)] for row in routes]),
+        curves=np.array([server_log_times(tuple(row)) for row in routes]),
         server=np.arange(len(servers)),
         log_slower=np.array([[way.log_slower for way in row] for row in routes]),
         log_faster=np.array([[way.log_faster for way in row] for row in routes]),

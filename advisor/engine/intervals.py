@@ -37,11 +37,12 @@ def evidence(job: Job, accelerator: AcceleratorSpec, gpus: int) -> Evidence:
 def link_halfwidth(job: Job, candidates: Candidates, widths: Floats, network: Floats) -> Floats:
     """ln half-width, on one side, of the time of this candidate's collectives.
 
-    ``widths``: ``[row, group]`` inside a server, ``network``: ``[row]`` between servers; the wider of both counts
+    ``widths``: ``[server, group]`` inside a server, ``network``: ``[row]`` between servers; the wider of both counts
     where the GPUs lie in several.
     """
-    reach = candidates.hardware.link.domain_gpus
-    own = widths[np.arange(len(candidates)), group_index(np.minimum(candidates.gpus, reach))]
+    link = candidates.hardware.link
+    reach = link.domain_gpus
+    own = widths[link.server, group_index(np.minimum(candidates.gpus, reach))]
     own = np.where(candidates.gpus > reach, np.maximum(own, network), own)
     extra = ESTIMATED_BYTES_HALFWIDTH if job.estimated_bytes else 0.0
     return np.where(candidates.gpus > 1, np.hypot(own, extra), 0.0)

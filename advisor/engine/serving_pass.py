@@ -12,7 +12,7 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.groups import collective_s
+from advisor.engine.groups import collective_s, crosses_host
 from advisor.engine.serving_memory import cached_bytes_per_token, is_narrow, weight_bytes_per_value
 from advisor.engine.shapes import Counted, Product, bytes_per_value
 from profiling.workload import CollectiveKind, Workload
@@ -206,8 +206,7 @@ def _attention(
     law = candidates.hardware.compute
     arithmetic = flops / (law.attention_peak_flops_per_s * constant("serving_attention_utilisation") * speed.compute)
     read = tokens.cached * seen / shape.layers * cached_bytes_per_token(workload, shape, candidates)
-    traffic = read / (_bandwidth(candidates, speed) * constant("serving_cache_read_share"))
-    return _bound(arithmetic, traffic)
+    return _bound(arithmetic, read / _bandwidth(candidates, speed))
 
 
 def _elementwise(
@@ -262,6 +261,5 @@ def _all_reduce_s(candidates: Candidates, size: Floats, speed: Speed) -> Floats:
     per_byte = collective_s(candidates, CollectiveKind.ALL_REDUCE, large, **group) / _LARGEST_MESSAGE
     at_once_s = constant("serving_one_shot_s") / speed.communication + size * per_byte * candidates.tp / 2
     link = candidates.hardware.link
-    position = np.clip(np.ceil(np.log2(np.maximum(candidates.tp, 2))).astype(np.int64) - 1, 0, link.shared.shape[1] - 1)
-    alone = link.shared[np.arange(len(candidates)), position] == 0
+    alone = ~crosses_host(link, candidates.tp)
     return np.where(alone & (candidates.tp > 1), np.minimum(library_s, at_once_s), library_s)
