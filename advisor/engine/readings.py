@@ -3,20 +3,24 @@
 A rank's collective kernel also runs while it waits for the slowest rank, and a capture of one rank cannot tell the two
 apart: of eight ranks that looked 40 to 79 % communication-bound, 88 % of it was waiting. So the captured step is first
 predicted on the hardware that it ran on. Exposed time that transfer over the likely links does not explain, once these
-were given the worse end of their range, is waiting. What remains open becomes readings that the range has to hold.
+were given the worse end of their range, is waiting. What remains open becomes readings that the range has to hold:
+how much was transfer, and whether what waited gives way to longer transfers or stays.
 """
 
+from dataclasses import replace
 from math import exp, log
 
 import numpy as np
 
 from advisor.engine.calibrated import constant
-from advisor.engine.candidates import AS_IS, Candidates
-from advisor.engine.carry import Captured, Reading, kernel_time_s, transfer_s
+from advisor.engine.candidates import AS_IS
+from advisor.engine.captured import Captured, Reading, kernel_time_s, source_row
+from advisor.engine.captured_exchanges import transfer_s
 from advisor.engine.collectives import group_index, message_bytes
 from advisor.engine.fabric import USUAL_SERVER_GPUS
 from advisor.engine.hardware import Hardware
-from advisor.engine.plans import Plan
+from advisor.engine.replay import as_captured, replay
+from profiling.step_graph import StepGraph
 from profiling.workload import CollectiveWork, MeasuredStep
 
 _ALL, _NONE = 1.0, 0.0
@@ -24,8 +28,11 @@ _ALL, _NONE = 1.0, 0.0
 
 def captured_step(step: MeasuredStep, source: Hardware) -> Captured:
     """The step with its readings; ``source``: one row, what it was measured on."""
+    graph, unseen_s = _replayable(step)
     if not step.collectives:
-        return Captured(step=step, source=source, reading=Reading(message_bytes=(), waiting_s=0.0))
+        nothing = Reading(message_bytes=(), waiting_s=0.0)
+        others = tuple(replace(nothing, pace=factor) for factor in (0.5, 2.0))
+        return Captured(step=step, source=source, reading=nothing, others=others, graph=graph, unseen_s=unseen_s)
     open_share = is_unverified(step)
     likely = _reading(step, source, constant("one_rank_transfer_share") if open_share else _ALL)
     others = [_paced(step, source, likely)]
@@ -33,10 +40,28 @@ def captured_step(step: MeasuredStep, source: Hardware) -> Captured:
         others += [_paced(step, source, _reading(step, source, share)) for share in (_NONE, _ALL)]
     elif step.waiting_s is None:
         others.append(_reading(step, source, _ALL, slower=1.0))
-    kept = tuple(dict.fromkeys(reading for reading in others if reading != likely))
+    others += [replace(reading, absorbed=False) for reading in (likely, *others)]
     return Captured(
-        step=step, source=source, reading=likely, others=kept, unexplained=_unexplained(step, source, likely)
+        step=step,
+        source=source,
+        reading=likely,
+        others=tuple(dict.fromkeys(reading for reading in others if reading != likely)),
+        unexplained=_unexplained(step, source, likely),
+        graph=graph,
+        unseen_s=unseen_s,
     )
+
+
+def _replayable(step: MeasuredStep) -> tuple[StepGraph | None, float]:
+    """The graph of the step where a replay with its own durations returns it, and the seconds that this misses."""
+    if step.graph is None:
+        return None, 0.0
+    own = replay(step.graph, as_captured(step.graph))
+    found_s, exposed_s, idle_s = (float(one[0]) for one in (own.step_s, own.exposed_s, own.idle_s))
+    misses = (found_s - step.step_s, exposed_s - _exposed_s(step), idle_s - step.idle_s)
+    if max(abs(miss) for miss in misses) > constant("replay_gate") * step.step_s:
+        return None, 0.0
+    return step.graph, step.step_s - found_s
 
 
 def is_unverified(step: MeasuredStep) -> bool:
@@ -50,20 +75,28 @@ def _reading(step: MeasuredStep, source: Hardware, share: float, slower: float |
     ``slower``: how much longer than thought the source's links may have taken, None = up to the end of their range.
     """
     sizes = tuple(_size(work, step, source, share) for work in step.collectives)
+    bare = Reading(message_bytes=sizes, waiting_s=0.0)
+    bare = replace(bare, transfer_s=_explained_s(step, source, bare))
     if step.waiting_s is not None:
-        return Reading(message_bytes=sizes, waiting_s=min(step.waiting_s, _exposed_s(step)))
+        return _waiting(bare, min(step.waiting_s, _exposed_s(step)), step.late_launch_s)
     sized = all(work.message_bytes is not None for work in step.collectives)
     most = slower or (exp(_link_halfwidth(step, source)) if sized else 1.0)
-    explained = most * _explained_s(step, source, Reading(message_bytes=sizes, waiting_s=0.0))
-    return Reading(message_bytes=sizes, waiting_s=max(_exposed_s(step) - explained, 0.0))
+    return _waiting(bare, max(_exposed_s(step) - most * bare.transfer_s, 0.0), None)
+
+
+def _waiting(bare: Reading, waiting_s: float, late_launch_s: float | None) -> Reading:
+    """With waiting of known or open cause; what is open is taken to give way, as ranks mostly do the same work."""
+    if late_launch_s is None:
+        return replace(bare, waiting_s=waiting_s, absorbed=waiting_s > 0)
+    return replace(bare, waiting_s=waiting_s, late_launch_s=min(late_launch_s, waiting_s))
 
 
 def _paced(step: MeasuredStep, source: Hardware, reading: Reading) -> Reading:
     """The same with transfers as fast or slow as captured, where the links explain too much or too little."""
-    explained, found = _explained_s(step, source, reading), _exposed_s(step) - reading.waiting_s
+    explained, found = reading.transfer_s, _exposed_s(step) - reading.waiting_s
     if explained <= 0 or (step.waiting_s is None and found >= explained):
         return reading
-    return Reading(message_bytes=reading.message_bytes, waiting_s=reading.waiting_s, pace=found / explained)
+    return replace(reading, pace=found / explained, transfer_s=found)
 
 
 def _unexplained(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
@@ -78,9 +111,8 @@ def _exposed_s(step: MeasuredStep) -> float:
 
 def _explained_s(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
     """Exposed seconds of the reading's transfers on the hardware of the capture."""
-    ranks = Plan(dp=min(max(step.gpu_count, 2), USUAL_SERVER_GPUS), captured=True)
-    own = Candidates.of(source, (ranks,), np.zeros(1, dtype=np.int64))
-    exposed_s, _ = transfer_s(step, reading, own, AS_IS, np.array([kernel_time_s(step)]))
+    kernel_s = np.array([kernel_time_s(step)])
+    exposed_s, _ = transfer_s(step, reading, source_row(step, source), AS_IS, kernel_s)
     return float(exposed_s[0])
 
 

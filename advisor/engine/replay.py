@@ -66,12 +66,6 @@ def replay(graph: StepGraph, durations: Durations) -> Replayed:
     return _told_apart(graph, durations, end_s, step_s)
 
 
-def own_error(graph: StepGraph, step_s: float) -> float:
-    """|ln| of the captured step, replayed with its own durations, over the step."""
-    _, found = _run(graph, as_captured(graph))
-    return float(abs(np.log(found[0] / step_s))) if found[0] > 0 and step_s > 0 else float("inf")
-
-
 def _run(graph: StepGraph, durations: Durations) -> tuple[Floats, Floats]:
     """(end of each node ``[node, row]``, step per row).
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from advisor.engine.anchor import anchored_pace
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
-from advisor.engine.carry import Captured, carried_parts
+from advisor.engine.captured import Captured
+from advisor.engine.carry import carried_parts
 from advisor.engine.collectives import Floats
 from advisor.engine.described import described_parts
 from advisor.engine.explain import EngineCode, EngineRefusal
