@@ -14,12 +14,9 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.serving_pass import Pass, Tokens, pass_s
+from advisor.engine.serving_pass import EAGER_STACKS, Pass, Tokens, pass_s
 from advisor.engine.shapes import Counted, counted
 from profiling.workload import Workload
-
-EAGER_STACKS = frozenset({"litgpt", "transformers"})
-"""Stacks that launch every kernel from Python, one by one; serving engines replay captured graphs."""
 
 _FLOOR_POWER = 4
 
@@ -153,7 +150,7 @@ def _working(
     nothing hides; eager stacks also launch every layer from Python.
     """
     scheduling = constant("serving_pass_host_s") + constant("serving_request_host_s") * requests
-    launching = shape.layers * constant("serving_eager_layer_s") if workload.stack in EAGER_STACKS else 0.0
+    launching = _eager_s(shape, candidates) if workload.stack in EAGER_STACKS else 0.0
     waited = (candidates.pp * scheduling + launching) / speed.host
     busy = one.total_s
     host_s = (busy**_FLOOR_POWER + waited**_FLOOR_POWER) ** (1 / _FLOOR_POWER) - busy
@@ -166,6 +163,12 @@ def _working(
         bubble_s=np.zeros(len(candidates)),
         host_s=one.gaps_s + host_s,
     )
+
+
+def _eager_s(shape: Counted, candidates: Candidates) -> Floats:
+    """Launching a pass from Python; both exchanges of a layer among tensor-parallel ranks are waited for."""
+    exchanges = np.where(candidates.tp > 1, 2 * constant("serving_eager_exchange_s"), 0.0)
+    return shape.layers * (constant("serving_eager_layer_s") + exchanges)
 
 
 def _pipelined(one: Spent, candidates: Candidates, passes: Floats, idle: Floats) -> Spent:

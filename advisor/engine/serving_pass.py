@@ -17,6 +17,12 @@ from advisor.engine.serving_memory import cached_bytes_per_token, is_narrow, wei
 from advisor.engine.shapes import Counted, Product, bytes_per_value
 from profiling.workload import CollectiveKind, Workload
 
+EAGER_STACKS = frozenset({"litgpt", "transformers"})
+"""Stacks that launch every kernel from Python, one by one, with the 4-bit kernels of bitsandbytes.
+
+Serving engines replay captured graphs.
+"""
+
 _KERNELS_A_LAYER = 9.0
 """Norms, products, rotation, attention, activation and what quantises between them, where kernels are fused."""
 
@@ -122,7 +128,9 @@ def _read_share(workload: Workload) -> float:
     narrow = weight_bytes_per_value(workload)
     if narrow > 1:
         return 1.0
-    return constant("serving_read_share_8") if narrow == 1 else constant("serving_read_share_4")
+    if narrow == 1:
+        return constant("serving_read_share_8")
+    return constant("serving_read_share_nf4" if workload.stack in EAGER_STACKS else "serving_read_share_4")
 
 
 def _dense(
