@@ -18,12 +18,14 @@ GROUPS = (2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 128)
 USUAL_SERVER_GPUS = 8
 """A capture on more GPUs than this is taken to have crossed a network, which it does not name."""
 
+UNKNOWN = "unknown"
 BEYOND_PAIRS = "beyond-pairs"
 LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES = "pcie-likely-p2p", "pcie-unknown"
 """Nobody says whether the server lets GPUs copy to each other: of cards whose driver would, and of any other."""
 
 _PAYLOAD_PER_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 _UNKNOWN_HALFWIDTH = 0.2
+_FOUR_WAY_BRIDGE = 450e9
 _SWITCHED = {TopologyClass.NVSWITCH_FULL, TopologyClass.NVL72}
 _WHOLE_DOMAIN = {
     TopologyClass.NVLINK_HYBRID_CUBE_MESH: "cube-mesh",
@@ -70,12 +72,17 @@ def silicon_family(accelerator_key: str) -> str:
     return "-".join(kept) or accelerator_key
 
 
+def is_card(accelerator: AcceleratorSpec) -> bool:
+    """Whether it sits in a PCIe slot, rather than on a board that joins it to others."""
+    return accelerator.form_factor.upper().startswith("PCIE") or not accelerator.scaleup_bandwidth_bytes_per_s
+
+
 def usual_fabric(accelerator: AcceleratorSpec) -> FabricSpec:
     """How servers with this accelerator are usually joined, for a capture, which does not say.
 
     Modules and boards sit on their own links; cards sit on PCIe, as bridges are an option that few take.
     """
-    if accelerator.form_factor.upper().startswith("PCIE"):
+    if is_card(accelerator):
         return FabricSpec(topology=TopologyClass.PCIE_ROOT)
     if accelerator.scaleup_kind == "nvlink":
         topology = _NVLINK_BY_FORM.get(accelerator.form_factor.lower(), TopologyClass.NVSWITCH_FULL)
@@ -129,7 +136,10 @@ def _host_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) ->
     link = host_link_bytes_per_s(accelerator, fabric) or _PAYLOAD_PER_LANE[3] * 16
     allowed = _peer_to_peer(accelerator, fabric)
     if fabric.topology not in (*_UNDER_ONE_ROOT, *_ACROSS_ROOTS, *_BRIDGES, TopologyClass.NVLINK_DIRECT):
-        return _unknown_route(accelerator, group, link)
+        if not is_card(accelerator):
+            return _module_route(accelerator, fabric, group)
+        if group <= _bridged_at_most(accelerator):
+            return _unknown_route(accelerator, group, link)
     path = _host_path(accelerator, fabric, group, allowed)
     found = _by_law(accelerator, path, group, link, shared=True)
     if path not in (LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES):
@@ -178,21 +188,39 @@ def _by_law(accelerator: AcceleratorSpec, path: str, group: int, link: float, sh
     )
 
 
+def _module_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) -> Route:
+    """A module, of which nobody says how it is joined: modules are built for boards that join them by their own links.
+
+    A virtual machine with part of a board has these links only where its host set up a partition (NVIDIA Fabric
+    Manager guide), hence the slow side.
+    """
+    usual = usual_fabric(accelerator)
+    likely = _scale_up_route(accelerator, usual, group, accelerator.scaleup_bandwidth_bytes_per_s or 0.0)
+    if likely is None:
+        return _host_route(accelerator, replace(fabric, topology=TopologyClass.PCIE_ROOT), group)
+    law = path_law("module-unknown", group)
+    return replace(likely, path=UNKNOWN, log_slower=law.log_slower, log_faster=law.log_faster)
+
+
+def _bridged_at_most(accelerator: AcceleratorSpec) -> int:
+    """Cards that a bridge may join: pairs, or four of those with all 18 links of a module; 1 without such links."""
+    rate = accelerator.scaleup_bandwidth_bytes_per_s or 0.0
+    return (4 if rate >= _FOUR_WAY_BRIDGE else 2) if rate else 1
+
+
 def _unknown_route(accelerator: AcceleratorSpec, group: int, link: float) -> Route:
-    """Anything between PCIe without peer copies and the accelerator's own scale-up links."""
-    worst = path_law("pcie-no-p2p", group)
-    scale_up = accelerator.scaleup_bandwidth_bytes_per_s
-    best = path_law("nvswitch" if scale_up else "pcie-switch", group)
-    low, high = sorted((link * worst.efficiency, (scale_up or link) * best.efficiency))
+    """Cards that may have a bridge: anything between PCIe without peer copies and that bridge."""
+    worst, best = path_law("pcie-no-p2p", group), path_law("bridge", group)
+    scale_up = accelerator.scaleup_bandwidth_bytes_per_s or link
+    low, high = sorted((link * worst.efficiency, scale_up * best.efficiency))
     halfwidth = log(high / low) / 2 + _UNKNOWN_HALFWIDTH
     return Route(
-        path="unknown",
-        link_bytes_per_s=sqrt(link * (scale_up or link)),
+        path=UNKNOWN,
+        link_bytes_per_s=sqrt(link * scale_up),
         bus_bytes_per_s=sqrt(low * high),
         latency_s=_mean_latency(worst, best),
         log_slower=halfwidth,
         log_faster=halfwidth,
-        shared=not scale_up,
     )
 
 

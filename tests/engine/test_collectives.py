@@ -106,11 +106,25 @@ def test_half_the_lanes_are_half_the_link():
     assert route(L40S, narrow, 2).link_bytes_per_s == pytest.approx(wide / 2)
 
 
-def test_an_unknown_fabric_spans_staged_pcie_to_the_own_links():
-    unknown = route(A100_SXM, UNKNOWN, 8)
+def test_cards_of_which_nothing_is_told_span_staged_pcie_to_the_bridge():
+    unknown = route(A100_PCIE, UNKNOWN, 2)
     slowest = unknown.bus_bytes_per_s / np.exp(unknown.log_slower)
-    assert slowest < route(A100_SXM, PCIE_STAGED, 8).bus_bytes_per_s
-    assert unknown.bus_bytes_per_s * np.exp(unknown.log_faster) > route(A100_SXM, NVSWITCH, 8).bus_bytes_per_s
+    assert slowest < route(A100_PCIE, PCIE_STAGED, 2).bus_bytes_per_s
+    assert unknown.bus_bytes_per_s * np.exp(unknown.log_faster) > route(A100_PCIE, PAIRS, 2).bus_bytes_per_s
+    assert unknown.path == "unknown"
+
+
+def test_more_cards_than_a_bridge_joins_meet_on_pcie():
+    assert route(A100_PCIE, UNKNOWN, 8) == route(A100_PCIE, PCIE_UNKNOWN, 8)
+    assert route(L40S, UNKNOWN, 2) == route(L40S, PCIE_UNKNOWN, 2)
+
+
+def test_modules_of_which_nothing_is_told_sit_on_their_board():
+    for gpus in (2, 8):
+        unknown, board = route(H100_SXM, UNKNOWN, gpus), route(H100_SXM, NVSWITCH, gpus)
+        assert unknown.bus_bytes_per_s == board.bus_bytes_per_s
+        assert unknown.log_slower > board.log_slower
+    assert route(H100_SXM, UNKNOWN, 2).log_slower > route(H100_SXM, UNKNOWN, 8).log_slower
 
 
 def test_geforce_cards_have_no_peer_copies_unless_the_server_says_so():
