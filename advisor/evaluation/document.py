@@ -54,6 +54,7 @@ def _line(one: Outcome) -> dict[str, Any]:
         "unanchored_s": one.alone.step_s if one.alone else "",
         "evidence": str(found.evidence) if found else "",
         "bottleneck": found.bottleneck if found else "",
+        "assumed": " ".join(one.case.assumed) if one.case else "",
         "reason": one.reason,
     }
 

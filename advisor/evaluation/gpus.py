@@ -53,6 +53,8 @@ def accelerator_of(name: str, *, over_pcie: bool = False) -> AcceleratorSpec | N
     What the name leaves open is taken as it is most often rented: a module rather than a card, unless the GPUs are
     said to talk ``over_pcie``, with the larger memory.
     """
+    if name.lower() in accelerators():
+        return accelerators()[name.lower()]
     chip, form, memory = _parts(name)
     for prefix in _PREFIXES:
         found = _by_chip().get(prefix + chip)

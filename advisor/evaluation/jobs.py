@@ -26,7 +26,10 @@ _USUAL_RANK = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A row that can be predicted: the job without any anchor, where it ran and how, and what was measured."""
+    """A row that can be predicted: the job without any anchor, where it ran and how, and what was measured.
+
+    ``assumed``: what the row leaves open and was completed with what is usual.
+    """
 
     row: MeasuredRow
     workload: Workload
@@ -34,6 +37,7 @@ class Case:
     gpus: int
     plan: Plan
     measured_step_s: float
+    assumed: tuple[str, ...] = ()
 
     @property
     def is_transformer(self) -> bool:
@@ -67,7 +71,27 @@ def case_of(row: MeasuredRow) -> Case:
         step_s = measured_step_s(row, workload, gpus)
     if not step_s:
         raise RowRefused(Reason.TIME_UNKNOWN)
-    return Case(row=row, workload=workload, server=server, gpus=gpus, plan=layout.plan, measured_step_s=step_s)
+    return Case(
+        row=row,
+        workload=workload,
+        server=server,
+        gpus=gpus,
+        plan=layout.plan,
+        measured_step_s=step_s,
+        assumed=_assumed(row, several=gpus > server.gpu_count, one=gpus == 1),
+    )
+
+
+def _assumed(row: MeasuredRow, *, several: bool, one: bool) -> tuple[str, ...]:
+    left_open = {
+        "precision": not row.precision or "assumed" in row.precision or "?" in row.precision,
+        "links": not one and (not row.intra_class or row.intra_class.endswith("?")),
+        "network": several and not re.search(r"\d", row.inter_interconnect),
+        "sequence": not row.seq_len,
+        "stack": stack_of(row) is None,
+        "layout": not one and row.dp is None,
+    }
+    return tuple(name for name, is_open in left_open.items() if is_open)
 
 
 def _workload(

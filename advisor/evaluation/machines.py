@@ -64,9 +64,9 @@ def _gpus_per_server(row: MeasuredRow, gpus: int, link: str) -> int:
 def _fabric(row: MeasuredRow, accelerator: AcceleratorSpec, link: str, per_server: int) -> FabricSpec:
     text = row.intra_interconnect.lower()
     if link == "pcie":
-        return FabricSpec(topology=_pcie_topology(text), peer_to_peer=_peer_to_peer(text), **_slot(text))
+        return FabricSpec(topology=_pcie_topology(text), peer_to_peer=_peer_to_peer(text), **_slot(row, accelerator))
     if link == "nvlink-bridge":
-        return FabricSpec(topology=TopologyClass.NVLINK_BRIDGE_PAIRS, domain_gpus=2, **_slot(text))
+        return FabricSpec(topology=TopologyClass.NVLINK_BRIDGE_PAIRS, domain_gpus=2, **_slot(row, accelerator))
     if link == "nvlink-mesh":
         return _mesh(accelerator, per_server)
     named = {"nvswitch": TopologyClass.NVSWITCH_FULL, "nvl72": TopologyClass.NVL72, "c2c": TopologyClass.C2C}
@@ -90,12 +90,35 @@ def _peer_to_peer(text: str) -> bool | None:
     return True if re.search(r"p2p (?:is )?(?:on|enabled)\b|intra_with_pcie", text) else None
 
 
-def _slot(text: str) -> dict[str, int]:
-    """Generation and lanes of the slot, as far as the text has them."""
-    generation = re.search(r"(?:pcie|gen)[\s-]?(?:gen[\s-]?)?([3-6])\b", text)
+def _slot(row: MeasuredRow, accelerator: AcceleratorSpec) -> dict[str, int]:
+    """Generation and lanes of the slot: as told, else the host processor's, never above the accelerator's own."""
+    text = row.intra_interconnect.lower()
+    told = re.search(r"(?:pcie|gen)[\s-]?(?:gen[\s-]?)?([3-6])\b", text)
+    generation = int(told.group(1)) if told else host_generation(f"{row.intra_interconnect} {row.notes}")
     lanes = re.search(r"\bx(4|8|16)\b", text)
-    found = {"pcie_generation": generation, "pcie_lanes": lanes}
-    return {name: int(match.group(1)) for name, match in found.items() if match}
+    found = {"pcie_lanes": int(lanes.group(1))} if lanes else {}
+    if generation:
+        found["pcie_generation"] = min(generation, accelerator.pcie_generation or generation)
+    return found
+
+
+def host_generation(text: str) -> int | None:
+    """PCIe generation of a host processor that is named; None where none is."""
+    for words, generations in _PROCESSORS:
+        named = re.search(words, text)
+        if named:
+            return generations.get(named.group(1))
+    return None
+
+
+_PROCESSORS = (
+    (r"EPYC [79]\w\d([1-5])\b", {"1": 3, "2": 4, "3": 4, "4": 5, "5": 5}),
+    (r"EPYC.(Rome|Milan|Genoa)", {"Rome": 4, "Milan": 4, "Genoa": 5}),
+    (r"Xeon\S* (?:Bronze|Silver|Gold|Platinum) \d(\d)\d\d", {"1": 3, "2": 3, "3": 4, "4": 5, "5": 5}),
+    (r"Xeon\S* (?:CPU )?E[57]-\d+ v?(\d)", {"1": 3, "2": 3, "3": 3, "4": 3}),
+    (r"Threadripper (?:PRO )?(\d)\d\d\d", {"1": 3, "2": 3, "3": 4, "5": 4, "7": 5, "9": 5}),
+)
+"""The digit that tells a server processor's generation, and the PCIe of each (AMD's and Intel's product pages)."""
 
 
 def _network(row: MeasuredRow, accelerator: AcceleratorSpec, per_server: int) -> dict[str, float | bool]:
@@ -108,7 +131,7 @@ def _network(row: MeasuredRow, accelerator: AcceleratorSpec, per_server: int) ->
     module = accelerator.form_factor.lower()[:3] in ("sxm", "sup", "oam")
     return {
         "network_bandwidth_bytes_per_s": gigabits * GIGABIT,
-        "rdma": not off and (direct or (not stated and module)),
+        "rdma": not off and (direct or module),
     }
 
 
