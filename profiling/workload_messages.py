@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext_lazy as _
 
-from profiling.workload_json import WorkloadCode, WorkloadError
+from profiling.workload_errors import WorkloadCode, WorkloadError
 
 SENTENCES: Mapping[WorkloadCode, object] = {
     WorkloadCode.NOT_AN_OBJECT: _("%(field)s must be an object with named fields."),
@@ -18,8 +18,28 @@ SENTENCES: Mapping[WorkloadCode, object] = {
     WorkloadCode.NOT_A_BOOLEAN: _("%(field)s must be true or false."),
     WorkloadCode.OUT_OF_RANGE: _("%(field)s must be between %(low)s and %(high)s."),
     WorkloadCode.NOT_A_CHOICE: _("%(field)s must be one of: %(choices)s."),
-    WorkloadCode.NEEDS_MODEL_OR_MEASURED: _("A workload needs a model shape or a measured step."),
+    WorkloadCode.NEEDS_MODEL_OR_MEASURED: _("A workload needs a model shape, a model's totals or a measured step."),
+    WorkloadCode.MODEL_AND_TOTALS: _("A workload has either a model shape or a model's totals, not both."),
+    WorkloadCode.NEEDS_FIELD: _("%(field)s needs %(other)s as well."),
+    WorkloadCode.NOT_IN_MODE: _("%(field)s is for %(mode)s only."),
+    WorkloadCode.EXCEEDS: _("%(field)s must not be more than %(other)s."),
     WorkloadCode.NOT_DIVISIBLE: _("%(field)s must be a multiple of %(by)s."),
+    WorkloadCode.NOT_JSON: _("This is not a JSON document: open the model's config.json and give its text."),
+    WorkloadCode.TOO_LARGE: _("A config.json has at most %(most)s bytes; this has more."),
+    WorkloadCode.STATE_SPACE_MODEL: _(
+        "%(model_type)s has layers without attention (state space, linear or recurrent), whose time we do not predict: "
+        "bring a profiler capture of the job."
+    ),
+    WorkloadCode.ENCODER_DECODER_MODEL: _(
+        "%(model_type)s has an encoder and a decoder, which one shape does not describe: choose it from the known "
+        "models, or give the totals of one sample."
+    ),
+    WorkloadCode.COMPRESSED_ATTENTION: _(
+        "%(model_type)s compresses what its attention sees, whose time we do not predict: bring a profiler capture."
+    ),
+    WorkloadCode.NOT_A_TRANSFORMER: _(
+        "This configuration is not of a transformer (%(missing)s is missing): give the config.json of the model itself."
+    ),
     WorkloadCode.PARTS_EXCEED_STEP: _("%(field)s: the parts add up to more than the whole."),
 }
 
