@@ -27,11 +27,8 @@ _PAYLOAD_PER_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6:
 _UNKNOWN_HALFWIDTH = 0.2
 _FOUR_WAY_BRIDGE = 450e9
 _SWITCHED = {TopologyClass.NVSWITCH_FULL, TopologyClass.NVL72}
-_WHOLE_DOMAIN = {
-    TopologyClass.NVLINK_HYBRID_CUBE_MESH: "cube-mesh",
-    TopologyClass.ROCE_ALL_TO_ALL: "roce",
-    TopologyClass.ICI_TORUS: "ici",
-}
+_ALL_TO_ALL = {TopologyClass.XGMI_ALL_TO_ALL: "xgmi", TopologyClass.ROCE_ALL_TO_ALL: "roce"}
+_TORUS_LINKS = 4
 _BRIDGES = {TopologyClass.NVLINK_BRIDGE_PAIRS: 2, TopologyClass.NVLINK_BRIDGE_QUADS: 4}
 _UNDER_ONE_ROOT = {
     TopologyClass.PCIE_SWITCH,
@@ -111,8 +108,8 @@ def _scale_up_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int
     topology, domain = fabric.topology, fabric.domain_gpus
     if topology in _SWITCHED:
         return _by_law(accelerator, "nvswitch", group, scale_up)
-    if topology in _WHOLE_DOMAIN:
-        return _by_law(accelerator, _WHOLE_DOMAIN[topology], group, scale_up)
+    if topology is TopologyClass.NVLINK_HYBRID_CUBE_MESH:
+        return _by_law(accelerator, "cube-mesh", group, scale_up)
     if topology in _BRIDGES:
         bridged = domain or _BRIDGES[topology]
         link = _meshed(fabric, group, bridged, scale_up)
@@ -121,8 +118,10 @@ def _scale_up_route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int
         joined = domain or 4
         link = _meshed(fabric, group, joined, scale_up)
         return _by_law(accelerator, "nvlink-direct", group, link) if group <= joined else None
-    if topology is TopologyClass.XGMI_ALL_TO_ALL:
-        return _by_law(accelerator, "xgmi", group, _meshed(fabric, group, domain or 8, scale_up))
+    if topology in _ALL_TO_ALL:
+        return _by_law(accelerator, _ALL_TO_ALL[topology], group, _meshed(fabric, group, domain or 8, scale_up))
+    if topology is TopologyClass.ICI_TORUS:
+        return _by_law(accelerator, "ici", group, _meshed(fabric, group, _TORUS_LINKS + 1, scale_up))
     return None
 
 
