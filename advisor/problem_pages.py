@@ -255,6 +255,28 @@ _WORKLOADS: Mapping[WorkloadCode, tuple[Text, Text]] = {
     WorkloadCode.NOT_A_CHOICE: (_("None of the words that are allowed here."), _("The detail names them.")),
     WorkloadCode.NEEDS_MODEL_OR_MEASURED: (_("Neither a model nor a measured step."), _("Give at least one of them.")),
     WorkloadCode.NOT_DIVISIBLE: (_("One size must be a multiple of another."), _("Check heads and hidden size.")),
+    WorkloadCode.MODEL_AND_TOTALS: (_("Both a model shape and a model's totals."), _("Give one of them.")),
+    WorkloadCode.NEEDS_FIELD: (_("A field that means nothing without another."), _("Add the other, or remove it.")),
+    WorkloadCode.NOT_IN_MODE: (_("A field that belongs to the other mode."), _("Remove it, or change the mode.")),
+    WorkloadCode.EXCEEDS: (_("A part is larger than the whole."), _("The detail names both.")),
+    WorkloadCode.NOT_JSON: (_("The model's configuration is not JSON."), _("Send the text of its config.json.")),
+    WorkloadCode.TOO_LARGE: (_("More bytes than a config.json has."), _("Send the config.json alone.")),
+    WorkloadCode.STATE_SPACE_MODEL: (
+        _("Layers without attention take a time that we do not predict."),
+        _("Record a profiler capture of the job."),
+    ),
+    WorkloadCode.ENCODER_DECODER_MODEL: (
+        _("One shape does not describe an encoder with a decoder."),
+        _("Choose a known model, or give the totals of one sample."),
+    ),
+    WorkloadCode.COMPRESSED_ATTENTION: (
+        _("Compressed attention takes a time that we do not predict."),
+        _("Record a profiler capture of the job."),
+    ),
+    WorkloadCode.NOT_A_TRANSFORMER: (
+        _("The configuration lacks what every transformer has."),
+        _("Send the config.json of the model itself."),
+    ),
     WorkloadCode.PARTS_EXCEED_STEP: (_("The parts add up to more than the step."), _("Check the measured times.")),
 }
 

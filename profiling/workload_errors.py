@@ -1,4 +1,4 @@
-"""Why a workload document or a model's configuration is refused: a code, the place, and what the sentence of the code names."""
+"""Why a workload or a model configuration is refused: a code, the place, and what the sentence of the code names."""
 
 from collections.abc import Mapping
 from enum import StrEnum

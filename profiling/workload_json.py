@@ -10,6 +10,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from typing import Any
 
+from profiling.field_readers import LONGEST_TEXT, boolean_field, choice_field, number_field, text_field, whole_field
 from profiling.step_graph import StepGraph
 from profiling.workload import (
     Anchor,
@@ -24,7 +25,6 @@ from profiling.workload import (
     ModelTotals,
     Workload,
 )
-from profiling.field_readers import LONGEST_TEXT, boolean_field, choice_field, number_field, text_field, whole_field
 from profiling.workload_checks import check_workload
 from profiling.workload_errors import WorkloadCode, WorkloadError
 
