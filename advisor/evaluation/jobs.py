@@ -11,7 +11,7 @@ from advisor.evaluation.precisions import precision_of, weight_bits_of
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from advisor.evaluation.samples import is_in_tokens, per_sample
-from advisor.evaluation.serving import requests_of, served_step_s
+from advisor.evaluation.serving import requests_of, served_plan, served_step_s
 from advisor.evaluation.shapes import TRANSFORMERS, model_of, sequence_length
 from advisor.evaluation.stacks import has_fused_attention, stack_of
 from catalog.specs import ServerSpec
@@ -42,7 +42,7 @@ class Case:
     @property
     def is_transformer(self) -> bool:
         """Predicted from its description alone."""
-        return self.workload.model is not None and self.row.family in TRANSFORMERS
+        return self.row.family in TRANSFORMERS
 
     @property
     def samples_per_s(self) -> float:
@@ -56,19 +56,21 @@ def case_of(row: MeasuredRow) -> Case:
         raise RowRefused(Reason.MODE_UNKNOWN)
     requests = requests_of(row) if mode is Mode.INFERENCE else None
     layout = layout_of(row, trains=mode is Mode.TRAINING)
-    gpus = layout.plan.gpus
+    gpus, batch = layout.plan.gpus, layout.batch
     server = server_of(row, gpus)
     model = model_of(row)
     if isinstance(model, ModelShape):
-        length = requests.prompt if requests else _sequence(model, row, layout.batch, gpus)
+        length = requests.prompt if requests else _sequence(model, row, batch, gpus)
         model = replace(model, sequence_length=length)
-        layout = _samples(row, layout, length)
+    elif not requests:
+        layout = _in_samples(row, layout)
     workload = _workload(row, mode, model, layout, precision_of(row.precision, server.accelerator))
     if requests:
         workload = replace(workload, output_tokens=requests.answer)
-        step_s = served_step_s(row, requests, layout.batch, gpus)
+        layout = replace(layout, plan=served_plan(workload, server, layout.plan))
+        step_s = served_step_s(row, requests, batch, gpus)
     else:
-        step_s = measured_step_s(row, workload, gpus)
+        step_s = measured_step_s(row, workload, gpus, batch)
     if not step_s:
         raise RowRefused(Reason.TIME_UNKNOWN)
     return Case(
@@ -125,18 +127,23 @@ def _sequence(model: ModelShape, row: MeasuredRow, batch: float, gpus: int) -> i
         return int(stated or 0)
     if row.mode == "finetune" and row.family == "transformer-encoder":
         return _QUESTION_TOKENS if "squad" in f"{row.model} {row.notes}".lower() else _SENTENCE_TOKENS
-    usual = model.sequence_length or round(per_sample(row.model, "tokens") or 0)
-    if not usual:
+    if not model.sequence_length:
         raise RowRefused(Reason.SEQUENCE_UNKNOWN)
-    return usual
+    return model.sequence_length
 
 
-def _samples(row: MeasuredRow, layout: Layout, sequence: int) -> Layout:
-    """The layout with its batches in sequences where the row counts them in tokens."""
-    if not is_in_tokens(row.family, row.micro_batch):
+def _in_samples(row: MeasuredRow, layout: Layout) -> Layout:
+    """The layout with its batches in the samples that the model's totals are of: a row may count tokens of one side of
+    a translation, or have other lengths."""
+    usual, stated = per_sample(row.model, "tokens"), sequence_length(row.seq_len)
+    if not usual:
         return layout
-    plan = replace(layout.plan, micro_batch=max(1, round(layout.plan.micro_batch / sequence)))
-    return Layout(batch=max(1, round(layout.batch / sequence)), plan=plan)
+    share = (2 if is_in_tokens(row.family, row.micro_batch) else stated or usual) / usual
+    plan = layout.plan
+    return Layout(
+        batch=max(plan.dp, round(layout.batch * share)),
+        plan=replace(plan, micro_batch=max(1, round(plan.micro_batch * share)) if plan.micro_batch else 0),
+    )
 
 
 def _lora_rank(flags: str) -> int | None:

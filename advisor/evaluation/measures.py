@@ -8,15 +8,19 @@ import re
 
 from advisor.engine.shapes import model_flops
 from advisor.evaluation.rows import MeasuredRow
-from advisor.evaluation.samples import per_sample
+from advisor.evaluation.samples import is_in_tokens, per_sample
+from advisor.evaluation.shapes import sequence_length
 from profiling.workload import Workload
 
 _SAMPLES = r"(samples|sequences|images|items|molecules|sentences|requests)\??/(m?s)\b"
 
 
-def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
-    """Seconds of one training step of the whole job; None where the row's figure does not give them."""
-    return row.step_time_s or _from_rate(row, workload, gpus)
+def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int, batch: float) -> float | None:
+    """Seconds of one training step of the whole job; None where the row's figure does not give them.
+
+    ``batch``: of one step, as the row counts it.
+    """
+    return row.step_time_s or _from_rate(row, workload, gpus, batch)
 
 
 def is_per_gpu(row: MeasuredRow) -> bool:
@@ -25,7 +29,7 @@ def is_per_gpu(row: MeasuredRow) -> bool:
     return any(words in said for words in ("per_gpu", "per gpu", "/gpu"))
 
 
-def _from_rate(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
+def _from_rate(row: MeasuredRow, workload: Workload, gpus: int, batch: float) -> float | None:
     value, unit = row.value, row.unit.lower()
     if not value:
         return None
@@ -34,11 +38,22 @@ def _from_rate(row: MeasuredRow, workload: Workload, gpus: int) -> float | None:
     if row.metric == "model_tflops_per_gpu":
         flops = model_flops(workload, workload.batch_per_step)
         return flops / (value * 1e12 * gpus) if flops else None
-    if unit.startswith("tokens/s") and workload.model:
-        ranks = gpus if is_per_gpu(row) else 1
-        return workload.batch_per_step * workload.model.sequence_length / (value * ranks)
-    if workload.totals and not re.match(_SAMPLES, unit):
-        held = per_sample(row.model, unit.partition("/")[0])
-        return workload.batch_per_step * held / value if held else None
     samples = re.match(_SAMPLES, unit)
-    return workload.batch_per_step / (value * (1e3 if samples.group(2) == "ms" else 1)) if samples else None
+    if samples:
+        return batch / (value * (1e3 if samples.group(2) == "ms" else 1))
+    held = _held_by_one(row, workload, unit)
+    return batch * held / (value * (gpus if is_per_gpu(row) else 1)) if held else None
+
+
+def _held_by_one(row: MeasuredRow, workload: Workload, unit: str) -> float | None:
+    """How much one of the row's samples holds of what its rate counts."""
+    counted = unit.partition("/")[0]
+    if counted != "tokens":
+        return per_sample(row.model, counted)
+    if workload.model:
+        return workload.model.sequence_length
+    if unit.startswith("tokens/s?"):
+        return None  # whose tokens, or whether it is sequences, the source leaves open
+    if is_in_tokens(row.family, row.micro_batch):
+        return 1.0
+    return sequence_length(row.seq_len) or per_sample(row.model, "tokens")

@@ -1,31 +1,36 @@
-"""How much one sample holds of what a source counts: tokens, frames. ``samples.csv`` has the sources."""
+"""How much one sample of a known model holds of what a source counts: tokens, frames, audio values."""
 
-import csv
 import re
-from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
+
+from profiling.known_models import find_known
 
 _TOKEN_BATCH = 1_000
-"""No GPU works on as many sequences at once; a translation batch of that size is counted in tokens."""
+"""No GPU works on as many sequences at once; a translation batch of that size is counted in tokens of one side."""
+
+_HOP = 256
+"""Audio values of one mel frame, as Tacotron 2, WaveGlow and HiFi-GAN are trained (NVIDIA/DeepLearningExamples)."""
 
 
 def per_sample(model: str, unit: str) -> float | None:
-    """``unit``: ``tokens``, ``mel frames``, ``audio samples``; None where not known."""
-    return _table().get((_spelled(model), unit))
+    """``unit``: ``tokens``, ``mel frames``, ``audio samples``; None where the tables do not say."""
+    known = find_known(model)
+    if known is None:
+        return None
+    text = known.sample.replace(",", "")
+    audio = _first(r"(\d+) audio values", text)
+    if unit == "tokens":
+        pair = re.search(r"(\d+) \+ (\d+) tokens", text)
+        return float(pair.group(1)) + float(pair.group(2)) if pair else _first(r"(\d+) tokens", text)
+    if unit == "mel frames":
+        return _first(r"(\d+) mel frames", text) or (audio / _HOP if audio else None)
+    return audio if unit == "audio samples" else None
 
 
 def is_in_tokens(family: str, micro_batch: int | None) -> bool:
-    """Whether a row's batches are numbers of tokens, as those of translation often are."""
+    """Whether a row's batches are numbers of tokens of one side, as those of translation often are."""
     return family == "transformer-encdec" and (micro_batch or 0) >= _TOKEN_BATCH
 
 
-@cache
-def _table() -> Mapping[tuple[str, str], float]:
-    text = files("advisor.evaluation").joinpath("samples.csv").read_text(encoding="utf-8")
-    rows = csv.DictReader(text.splitlines())
-    return {(_spelled(row["model"]), row["unit"]): float(row["per_sample"]) for row in rows}
-
-
-def _spelled(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+def _first(words: str, text: str) -> float | None:
+    found = re.search(words, text)
+    return float(found.group(1)) if found else None

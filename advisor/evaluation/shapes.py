@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
-from profiling.known_models import find_model
+from profiling.known_models import dense_shape_for, find_model
 from profiling.workload import ModelShape, ModelTotals
 
-TRANSFORMERS = ("transformer-decoder", "transformer-encoder", "transformer-encdec", "moe")
+TRANSFORMERS = ("transformer-decoder", "transformer-encoder", "transformer-encdec", "transformer-other", "moe")
 _HYBRID = re.compile(
     r"mamba|state.space|\bssm\b|rwkv|jamba|zamba|bamba|falcon.?h|granite.?4|nemotron.?(?:3|h)\b|nemotron_3|qwen3.?next",
     re.IGNORECASE,
@@ -59,12 +59,10 @@ def _with_row(known: ModelShape, row: MeasuredRow) -> ModelShape:
 
 
 def _stated(row: MeasuredRow) -> ModelShape:
-    """A transformer from the columns alone; where only the size is stated, a dense decoder of usual proportions."""
+    """A transformer from the columns alone."""
     layers, hidden = layer_count(row.layers), row.hidden
-    if (not layers or not hidden) and row.family == "transformer-decoder":
-        layers, hidden = _proportions(_billions(row))
     if not layers or not hidden:
-        raise RowRefused(Reason.SHAPE_UNKNOWN)
+        return _of_usual_proportions(row)
     heads = row.heads or max(1, round(hidden / _USUAL_HEAD))
     experts, chosen = _experts(row)
     return ModelShape(
@@ -109,14 +107,12 @@ def _is_gated(row: MeasuredRow, hidden: int) -> bool:
     return row.ffn is not None and row.ffn != 4 * hidden
 
 
-def _billions(row: MeasuredRow) -> float | None:
+def _of_usual_proportions(row: MeasuredRow) -> ModelShape:
+    """A dense decoder of which only the size is told."""
     named = re.search(r"(\d+(?:\.\d+)?)\s*b\b", row.model.lower())
-    return row.params_b or (float(named.group(1)) if named else None)
-
-
-def _proportions(billions: float | None) -> tuple[int | None, int | None]:
-    """12 L h^2 parameters with h = 128 L, as dense decoders of 1 to 200 billion nearly have (2005.14165, table 2.1)."""
-    if not billions:
-        return None, None
-    layers = max(2, round((billions * 1e9 / (12 * _USUAL_HEAD**2)) ** (1 / 3)))
-    return layers, _USUAL_HEAD * layers
+    billions = row.params_b or (float(named.group(1)) if named else 0.0)
+    shape = dense_shape_for(billions * 1e9) if row.family == "transformer-decoder" and billions else None
+    if shape is None:
+        raise RowRefused(Reason.SHAPE_UNKNOWN)
+    stated = {"vocabulary": row.vocab, "sequence_length": sequence_length(row.seq_len) or 0}
+    return replace(shape, **{name: value for name, value in stated.items() if value is not None})

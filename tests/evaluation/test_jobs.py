@@ -187,6 +187,33 @@ def test_a_model_known_by_its_totals(tmp_path):
     assert not case.is_transformer
 
 
+@pytest.mark.parametrize(
+    ("cells", "samples", "seconds"),
+    [
+        # a rate of tokens of both sides: pairs of 30 + 30
+        ({"model": "GNMT", "family": "rnn", "value": "60000", "unit": "tokens/s"}, 256, 0.256),
+        # batches and rates in tokens of one side: pairs of 32 + 32
+        (
+            {"model": "Transformer-big", "family": "transformer-encdec", "micro_batch": "5120", "unit": "tokens/s"},
+            160,
+            5120 / 2600,
+        ),
+        # segments of 8,192 audio values are 32 mel frames
+        ({"model": "HiFi-GAN", "value": "16384", "unit": "mel frames/s?"}, 256, 0.5),
+        # sequences of 96 tokens of a model whose totals are of 192
+        (
+            {"model": "Transformer-XL-base", "family": "transformer-decoder", "seq_len": "96", "unit": "samples/s"},
+            128,
+            256 / 2600,
+        ),
+    ],
+)
+def test_what_a_row_counts_becomes_samples_of_the_models_totals(tmp_path, cells, samples, seconds):
+    case = case_of(one(tmp_path, RESNET, **cells))
+    assert case.workload.batch_per_step == samples
+    assert case.measured_step_s == pytest.approx(seconds)
+
+
 def test_serving(tmp_path):
     cells = NO_TIME | {
         "mode": "infer",
