@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext_lazy as _
 
+from profiling.hf_config import ConfigNote
 from profiling.workload_errors import WorkloadCode, WorkloadError
 
 SENTENCES: Mapping[WorkloadCode, object] = {
@@ -41,6 +42,16 @@ SENTENCES: Mapping[WorkloadCode, object] = {
         "This configuration is not of a transformer (%(missing)s is missing): give the config.json of the model itself."
     ),
     WorkloadCode.PARTS_EXCEED_STEP: _("%(field)s: the parts add up to more than the whole."),
+}
+
+CONFIG_NOTES: Mapping[ConfigNote, object] = {
+    ConfigNote.READ_GENERICALLY: _(
+        "This type of model is not known here: it was read as a decoder like Llama. Check the shape."
+    ),
+    ConfigNote.OTHER_PARTS_LEFT_OUT: _("Only the language model is counted, not what sees or hears."),
+    ConfigNote.SPARSE_ATTENTION_AS_WINDOW: _("Its sparse attention is counted as a window of as many tokens."),
+    ConfigNote.SEQUENCE_ASSUMED: _("The sequence length is ours: the file only tells the longest. Set your own."),
+    ConfigNote.EXTRA_PREDICTION_LEFT_OUT: _("Layers that predict further tokens are not counted."),
 }
 
 
