@@ -17,7 +17,7 @@ from advisor.engine.memory_activations import activation_bytes, working_bytes
 from advisor.engine.memory_stages import micro_batches, stages, weights_of
 from advisor.engine.memory_states import state_bytes
 from advisor.engine.memory_totals import totals_bytes
-from advisor.engine.serving_memory import request_bytes, serving_bytes
+from advisor.engine.serving_memory import SERVING_LOG_HALFWIDTH, request_bytes, serving_bytes
 from advisor.engine.shapes import counted
 from advisor.engine.stacks import UNTOLD, stack_of
 from profiling.workload import Mode, Workload
@@ -106,6 +106,8 @@ def _log_halfwidth(workload: Workload) -> float:
     """ln half-width of the 80 % range of the need; a measured peak has none."""
     if workload.measured is not None:
         return 0.0
+    if workload.mode is Mode.INFERENCE and workload.model is not None:
+        return SERVING_LOG_HALFWIDTH
     told = stack_of(workload.stack).name != UNTOLD
     return constant("memory_log_halfwidth_told" if told else "memory_log_halfwidth")
 

@@ -154,11 +154,12 @@ _LONG_CONTEXT = 8192
 
 
 def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:
-    """Layouts x sharding x recomputation x micro-batch. Stages are searched with small micro-batches alone."""
+    """Layouts x sharding x recomputation x micro-batch. Training stages are searched with small micro-batches alone."""
     for layout in _layouts(workload, gpus):
         for micro_batch in _micro_batches(workload, layout.dp):
             accumulation = ceil(workload.batch_per_step / (layout.dp * micro_batch))
-            if layout.pp > 1 and (micro_batch > _LARGEST_STAGED or accumulation < layout.pp):
+            staged = layout.pp > 1 and workload.mode is Mode.TRAINING
+            if staged and (micro_batch > _LARGEST_STAGED or accumulation < layout.pp):
                 continue
             sized = replace(layout, micro_batch=micro_batch, accumulation=accumulation)
             for zero_stage in _zero_stages(workload, sized):
@@ -211,7 +212,10 @@ def _largest_micro_batch(workload: Workload) -> int:
 
 
 def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
-    """Powers of two, each made even: nine samples in three passes are 3 + 3 + 3, not 4 + 4 + 1."""
+    """Powers of two, each made even: nine samples in three passes are 3 + 3 + 3, not 4 + 4 + 1.
+
+    Requests fill what memory the weights leave, so sizes half-way between are tried for them as well.
+    """
     per_rank = ceil(workload.batch_per_step / dp)
     if workload.batch_per_step < dp:
         return
@@ -220,7 +224,9 @@ def _micro_batches(workload: Workload, dp: int) -> Iterator[int]:
             yield workload.micro_batch
         return
     largest = min(per_rank, _largest_micro_batch(workload))
-    powers = (2**exponent for exponent in range(largest.bit_length()))
+    powers = [2**exponent for exponent in range(largest.bit_length())]
+    if workload.output_tokens:
+        powers += [power * 3 // 2 for power in powers[1:] if power * 3 // 2 <= largest]
     yield from sorted({ceil(per_rank / ceil(per_rank / size)) for size in powers})
 
 

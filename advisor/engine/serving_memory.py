@@ -8,6 +8,10 @@ from advisor.engine.collectives import Floats
 from advisor.engine.shapes import Counted, bytes_per_value, counted
 from profiling.workload import Workload
 
+SERVING_LOG_HALFWIDTH = 0.05
+"""ln half-width of what a model that serves needs: weights and cache are counted, and engines size the cache by what
+the rest leaves."""
+
 _SCALED_BITS = {"fp8": 8.0, "fp4": 4.5}
 
 
