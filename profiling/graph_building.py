@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import DeviceWork, Window
-from profiling.host_breaks import Breaks, host_breaks
+from profiling.host_breaks import FAR_BACK, Breaks, host_breaks
 from profiling.kernels import CLASS_OF
 from profiling.step_graph import NONE, StepGraph
 from profiling.timeline import UNKNOWN, Timeline
@@ -22,6 +22,7 @@ from profiling.workload import KernelClass
 
 MOST_ROWS: Final = 20_000
 MOST_NODES: Final = 2_000
+MOST_STREAMS: Final = 64
 _LINKED: Final = 0.9
 """Part of the rows whose launch must be known."""
 _NEAR_S: Final = 10e-6
@@ -77,9 +78,13 @@ def step_graph(
         return None
     if (line.launched_ns[work.row] != UNKNOWN).mean() < _LINKED:
         return None
+    if np.unique(line.stream[work.row]).size > MOST_STREAMS:
+        return None
     rows = _rows(line, window, work, collective)
     following = _following(line, device, window)
     breaks = host_breaks(line, device, window, rows.start_s, rows.end_s, rows.launch_s, rows.kind == _COPY, following)
+    if breaks is None:
+        return None
     pause_s, lag_s = _usual(rows)
     queued = ~(rows.launch_s + lag_s > _pred_end(rows) + _TOUCH_S)
     source, target = _waits(line, window, rows, queued, pause_s, lag_s)
@@ -146,20 +151,18 @@ def _waits(
     if (rows.stream == rows.stream[0]).all():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     found = _ordered(line, window, rows)
-    told = {target for _, target in found}
     expected = np.where(queued, _pred_end(rows) + pause_s, rows.launch_s + lag_s)
     late = np.flatnonzero(rows.start_s - np.nan_to_num(expected, neginf=0.0) > _NEAR_S)
     by_end = np.argsort(rows.end_s, kind="stable")
     ends = rows.end_s[by_end]
     for target in late.tolist():
-        at = int(np.searchsorted(ends, rows.start_s[target] + _TOUCH_S)) - 1
-        while at >= 0 and ends[at] >= rows.start_s[target] - _NEAR_S:
-            source = int(by_end[at])
-            if rows.stream[source] != rows.stream[target] and rows.start_s[source] < rows.start_s[target]:
-                if target not in told or (source, target) not in found:
-                    found.add((source, target))
+        last = int(np.searchsorted(ends, rows.start_s[target] + _TOUCH_S)) - 1
+        for source in by_end[max(last - FAR_BACK, -1) + 1 : last + 1][::-1].tolist():
+            if rows.end_s[source] < rows.start_s[target] - _NEAR_S:
                 break
-            at -= 1
+            if rows.stream[source] != rows.stream[target] and rows.start_s[source] < rows.start_s[target]:
+                found.add((source, target))
+                break
     pairs = np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
@@ -174,18 +177,20 @@ def _ordered(line: Timeline, window: Window, rows: Rows) -> set[tuple[int, int]]
     streams = {int(one): by_launch[rows.stream[by_launch] == one] for one in np.unique(rows.stream)}
     times = {one: rows.launch_s[own] for one, own in streams.items()}
     orders = (line.host.orders_ns - window.low_ns) / 1e9
-    orders = orders[(orders > launches[0]) & (orders <= launches[-1])]
+    orders = np.unique(orders[(orders > launches[0]) & (orders <= launches[-1])])
+    if orders.size > MOST_ROWS:
+        return set()
     found = set()
-    for moment in np.unique(orders).tolist():
+    for moment in orders.tolist():
         target = int(by_launch[np.searchsorted(launches, moment)])
         for stream, own in streams.items():
             if stream == rows.stream[target]:
                 continue
-            at = int(np.searchsorted(times[stream], moment)) - 1
-            while at >= 0 and rows.end_s[own[at]] > rows.start_s[target] + _TOUCH_S:
-                at -= 1
-            if at >= 0:
-                found.add((int(own[at]), target))
+            last = int(np.searchsorted(times[stream], moment)) - 1
+            earlier = own[max(last - FAR_BACK, -1) + 1 : last + 1]
+            ended = earlier[rows.end_s[earlier] <= rows.start_s[target] + _TOUCH_S]
+            if ended.size:
+                found.add((int(ended[-1]), target))
     return found
 
 

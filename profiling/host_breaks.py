@@ -17,6 +17,10 @@ _DEEP: Final = 900
 _LAUNCH_S: Final = 8e-6
 """Most that the host is taken to need for a launch while the queue is full; seen where it is not: 5 to 10 us."""
 
+FAR_BACK: Final = 64
+"""Rows looked at for what something waited for: those that ended last."""
+MOST_WAITS: Final = 4_000
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -68,15 +72,21 @@ def host_breaks(
     launch_s: Floats,
     is_copy: NDArray[np.bool_],
     following_s: float | None,
-) -> Breaks:
-    """Breaks of the host in a step; ``following_s``: launch of the next step, None where it is not captured."""
+) -> Breaks | None:
+    """Breaks of the host in a step, None where there are too many.
+
+    ``following_s``: launch of the next step, None where it is not captured.
+    """
     known = np.sort(launch_s[~np.isnan(launch_s)])
     close_s = (window.high_ns - window.low_ns) / 1e9 if following_s is None else following_s
     moment_s, held_s, phases = _held_up(line, device, window, known)
     waits = [*_synchronising(line, window, known[0], close_s), *_blocking(start_s, end_s, launch_s, is_copy, known)]
-    found = [(since, until, launch_s <= since) for since, until in waits]
-    found += [(since, until, np.ones(launch_s.shape, dtype=bool)) for since, until in phases]
-    kept = _distinct([_wait(one, end_s) for one in found])
+    if len(waits) > MOST_WAITS:
+        return None
+    by_end = np.argsort(end_s, kind="stable")
+    ended = _Ended(by_end, end_s[by_end], launch_s[by_end])
+    found = [ended.wait(since, until, launched_by=since) for since, until in waits]
+    kept = _distinct(found + [ended.wait(since, until, launched_by=np.inf) for since, until in phases])
     until = np.array([one.until_s for one in kept], dtype=np.float64)
     bare = Breaks(
         row=np.array([one.row for one in kept], dtype=np.int64),
@@ -118,14 +128,23 @@ def _own(moment_s: Floats, breaks: Breaks) -> Floats:
     return moment_s - total[np.searchsorted(breaks.moment_s, moment_s, side="right")]
 
 
-def _wait(found: tuple[float, float, NDArray[np.bool_]], end_s: Floats) -> _Wait | None:
-    """What the host waited for: the last row to end before it went on, among those launched before; None if nothing."""
-    since, until, launched = found
-    chosen = np.flatnonzero(launched & (end_s > since) & (end_s <= until + _TOUCH_S))
-    if not chosen.size:
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """Rows in order of their end."""
+
+    row: Ints
+    end_s: Floats
+    launch_s: Floats
+
+    def wait(self, since_s: float, until_s: float, *, launched_by: float) -> _Wait | None:
+        """What the host waited for: the last row to end before it went on, launched by then; None if nothing."""
+        last = int(np.searchsorted(self.end_s, until_s + _TOUCH_S, side="right")) - 1
+        for at in range(last, max(last - FAR_BACK, -1), -1):
+            if self.end_s[at] <= since_s:
+                break
+            if self.launch_s[at] <= launched_by:
+                return _Wait(since_s, max(until_s, float(self.end_s[at])), int(self.row[at]))
         return None
-    row = int(chosen[np.argmax(end_s[chosen])])
-    return _Wait(since, max(until, float(end_s[row])), row)
 
 
 def _distinct(found: list[_Wait | None]) -> list[_Wait]:

@@ -22,10 +22,15 @@ def replayed_parts(
     speed: Speed,
     times: Mapping[KernelClass, Floats],
 ) -> Parts:
-    """The graph followed with the times of the target; exchanges that the capture lacks come on top."""
+    """The graph followed with the times of the target; exchanges that the capture lacks come on top.
+
+    Rows on which nothing takes another time are replayed once.
+    """
     factors = np.array([times[name] / _busy_s(captured.step, name) for name in KernelClass])
-    moved_s = _node_transfers_s(captured, graph, candidates, speed, factors)
-    found = replay(graph, scaled(graph, factors, moved_s, speed.host))
+    calls_s = _one_call_s(captured.step, captured.reading, candidates, speed) * (candidates.gpus > 1)
+    _, first, back = np.unique(np.concatenate((factors, calls_s)), axis=1, return_index=True, return_inverse=True)
+    moved_s = _node_transfers_s(captured, graph, calls_s[:, first], factors[:, first], speed)
+    found = replay(graph, scaled(graph, factors[:, first], moved_s, speed.host)).take(back.ravel())
     by_class = graph.work_s.sum(axis=0)[:, None] * factors
     of_class = dict(zip(KernelClass, by_class / np.maximum(by_class.sum(axis=0), 1e-12), strict=True))
     new_exposed_s, new_hidden_s = np.zeros(len(candidates)), np.zeros(len(candidates))
@@ -49,24 +54,33 @@ def _busy_s(step: MeasuredStep, kernel_class: KernelClass) -> float:
     return next((work.busy_s for work in step.kernels if work.kernel_class is kernel_class), 0.0) or 1.0
 
 
-def _node_transfers_s(
-    captured: Captured, graph: StepGraph, candidates: Candidates, speed: Speed, factors: Floats
-) -> Floats:
+def _node_transfers_s(captured: Captured, graph: StepGraph, calls_s: Floats, factors: Floats, speed: Speed) -> Floats:
     """Seconds of each node's exchange on the target, waiting included, ``[node, row]``; 0 where the node computes.
 
-    What a node took longer than its transfer on the source explains was waiting, as far as the reading says so.
+    ``calls_s``: one call of each collective, ``[collective, row]``, as by ``_one_call_s``; 0 on one GPU.
+
+    What a node took longer than its transfer on the source explains was waiting, as far as the reading says so; what
+    is left of the waiting as a whole is spread in the same proportions, as a host that is late catches up over calls.
     """
     step, reading = captured.step, captured.reading
     computes = (graph.collective == NONE)[:, None]
     calls = np.where(computes, 0.0, reading.pace * graph.calls[:, None])
-    moved_s = calls * _one_call_s(step, reading, candidates, speed)[graph.collective]
+    moved_s = calls * calls_s[graph.collective]
     taken_s = calls * _one_call_s(step, reading, source_row(step, captured.source), AS_IS)[graph.collective]
     excess_s = np.where(computes, 0.0, np.maximum(graph.busy_s[:, None] - taken_s, 0.0))
-    excess_s = excess_s * _part_that_waited(step, reading, graph, excess_s)
-    late = reading.late_launch_s / reading.waiting_s if reading.waiting_s > 0 else 0.0
-    waiting = Waiting(waiting_s=excess_s, late_launch_s=late * excess_s, absorbed=reading.absorbed, transfer_s=taken_s)
-    waiting_s = waiting.there_s(moved_s, _kernel_ratio(graph, factors), speed.host)
-    return np.where(computes | (candidates.gpus == 1), 0.0, moved_s + waiting_s)
+    shown = _shown(step, graph)
+    total_s = float(shown @ excess_s[:, 0])
+    if total_s <= 0 or reading.waiting_s <= 0:
+        return moved_s
+    waiting = Waiting(
+        waiting_s=min(reading.waiting_s, total_s),
+        late_launch_s=min(reading.late_launch_s, total_s),
+        absorbed=reading.absorbed,
+        transfer_s=float(shown @ taken_s[:, 0]),
+    )
+    waiting_s = waiting.there_s(shown @ moved_s, _kernel_ratio(graph, factors), speed.host)
+    exchanging = (calls_s > 0).any(axis=0)
+    return np.where(exchanging, moved_s + excess_s * (waiting_s / total_s), 0.0)
 
 
 def _one_call_s(step: MeasuredStep, reading: Reading, candidates: Candidates, speed: Speed) -> Floats:
@@ -76,11 +90,9 @@ def _one_call_s(step: MeasuredStep, reading: Reading, candidates: Candidates, sp
     return np.stack([*calls, np.zeros(len(candidates))])
 
 
-def _part_that_waited(step: MeasuredStep, reading: Reading, graph: StepGraph, excess_s: Floats) -> float:
-    """What part of the time beyond transfer was waiting, if the exposed part of it adds up to the reading's."""
-    shown = np.array([*(1 - hidden_share(work) for work in step.collectives), 0.0])[graph.collective]
-    total_s = float(excess_s[:, 0] @ shown)
-    return min(reading.waiting_s / total_s, 1.0) if total_s > 0 else 0.0
+def _shown(step: MeasuredStep, graph: StepGraph) -> Floats:
+    """Part of each node's exchange that showed in the capture; 0 where the node computes."""
+    return np.array([*(1 - hidden_share(work) for work in step.collectives), 0.0])[graph.collective]
 
 
 def _kernel_ratio(graph: StepGraph, factors: Floats) -> Floats:

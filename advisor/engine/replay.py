@@ -5,11 +5,13 @@ launched it; the host goes on once what it waits for has ended. Nothing else is 
 the capture comes out of the graph, not out of a share. All rows (candidates) are run at once; the loop is over nodes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from advisor.engine.collectives import Floats
+from advisor.engine.collectives import Floats, Ints
 from profiling.step_graph import NONE, StepGraph
 from profiling.workload import KernelClass
 
@@ -42,6 +44,10 @@ class Replayed:
     hidden_s: Floats
     copy_s: Floats
     idle_s: Floats
+
+    def take(self, rows: Ints) -> Self:
+        """The given rows, in the given order."""
+        return type(self)(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
 
 
 def as_captured(graph: StepGraph) -> Durations:
@@ -125,14 +131,16 @@ def _told_apart(graph: StepGraph, durations: Durations, end_s: Floats, step_s: F
 
     The work of a node is taken to lie at its end.
     """
-    busy_s = durations.work_s + durations.transfer_s
-    start_s = end_s - busy_s
-    order = np.argsort(start_s, axis=0, kind="stable")
+    end_s = np.ascontiguousarray(end_s.T)
+    start_s = end_s - (durations.work_s + durations.transfer_s).T
+    order = np.argsort(start_s, axis=1, kind="stable")
     communicates = graph.collective != NONE
     copies = ~communicates & (graph.work_s[:, _COPY] >= graph.work_s.sum(axis=1))
     levels = np.where(communicates, 1, np.where(copies, 2, 0))[order]
-    start_s, end_s = np.take_along_axis(start_s, order, axis=0), np.take_along_axis(end_s, order, axis=0)
-    covered, both, all_of_it = (_union_s(start_s, end_s, levels <= level) for level in range(3))
+    start_s, end_s = np.take_along_axis(start_s, order, axis=1), np.take_along_axis(end_s, order, axis=1)
+    covered = _union_s(start_s, end_s, levels <= 0)
+    both = _union_s(start_s, end_s, levels <= 1) if communicates.any() else covered
+    all_of_it = _union_s(start_s, end_s, levels <= 2) if copies.any() else both
     return Replayed(
         step_s=step_s,
         covered_s=covered,
@@ -143,8 +151,10 @@ def _told_apart(graph: StepGraph, durations: Durations, end_s: Floats, step_s: F
     )
 
 
-def _union_s(start_s: Floats, end_s: Floats, chosen: np.ndarray) -> Floats:
-    """Length of the union of the chosen intervals of each row, sorted by start; ``[node, row]``."""
-    reached = np.maximum.accumulate(np.where(chosen, end_s, -np.inf), axis=0)
-    earlier = np.concatenate((np.full((1, start_s.shape[1]), -np.inf), reached[:-1]))
-    return np.where(chosen, np.maximum(end_s - np.maximum(start_s, earlier), 0.0), 0.0).sum(axis=0)
+def _union_s(start_s: Floats, end_s: Floats, chosen: NDArray[np.bool_]) -> Floats:
+    """Length of the union of the chosen intervals of each row, sorted by start; ``[row, node]``."""
+    ends = np.where(chosen, end_s, -np.inf)
+    earlier = np.maximum.accumulate(ends, axis=1)[:, :-1]
+    begins = start_s.copy()
+    np.maximum(begins[:, 1:], earlier, out=begins[:, 1:])
+    return np.maximum(ends - begins, 0.0).sum(axis=1)
