@@ -27,12 +27,10 @@ Answer = dict[str, Any]
 def described(*, workload: Workload, goal: Goal, limit: int = OFFERS_KEPT) -> Answer:
     """The answer for a job that is known by its description, or by a workload document of an earlier capture.
 
-    Raises EngineRefusal when a traced workload names no accelerator that the catalog knows.
+    Raises EngineRefusal when what was measured names no accelerator that the catalog knows.
     """
-    measured = workload.measured
-    accelerator = catalog_accelerator(measured.accelerator_key, measured.device_name) if measured else None
     offers = catalog.offer_specs(on=goal.as_of)
-    answer = document(advise(workload, accelerator=accelerator, offers=offers, goal=goal), limit)
+    answer = document(advise(workload, accelerator=measured_on(workload), offers=offers, goal=goal), limit)
     return {**answer, "capture": None, "catalog_revision": catalog.current_revision()}
 
 
@@ -64,6 +62,13 @@ def _hinted(seen: Workload, hints: CaptureHints) -> Workload:
         return workload
     known = catalog_accelerator(hints.accelerator, workload.measured.device_name)
     return replace(workload, measured=replace(workload.measured, accelerator_key=known.key if known else None))
+
+
+def measured_on(workload: Workload) -> AcceleratorSpec | None:
+    """The accelerator that the workload's captured step or its anchor was measured on."""
+    if workload.measured is not None:
+        return catalog_accelerator(workload.measured.accelerator_key, workload.measured.device_name)
+    return None if workload.anchor is None else catalog_accelerator(workload.anchor.accelerator_key, None)
 
 
 def catalog_accelerator(key: str | None, device_name: str | None) -> AcceleratorSpec | None:

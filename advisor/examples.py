@@ -19,5 +19,6 @@ def example_values(key: str) -> dict[str, str | bool]:
     row = next((row for row in example_jobs() if row["key"] == key), None)
     if row is None:
         return {}
-    values: dict[str, str | bool] = {name: text for name, text in row.items() if name not in ("key", "source")}
+    values: dict[str, str | bool] = {name: text for name, text in row.items() if name not in ("key", "source", "mode")}
+    values["kind"] = row["mode"]
     return values | {"gated_mlp": row["gated_mlp"] == "yes"}

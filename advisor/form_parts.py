@@ -1,26 +1,52 @@
-"""What both forms share: the goal of the buyer, and the shape of a transformer."""
+"""What both forms share: the goal of the buyer, and sections of fields."""
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from django import forms
 from django.forms import BoundField
 from django.utils import timezone
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from advisor.engine.cost import Goal, Objective
 from advisor.engine.plans import GPU_COUNTS
-from advisor.fields import Amount, WholeNumber
+from advisor.fields import Amount
 from catalog.specs import PricingModel
 from profiling.services import visible
-from profiling.workload import ModelShape
-
-BILLION = 1e9
 
 
 def fields_of(form: forms.Form, *names: str) -> Iterator[BoundField]:
     return (form[name] for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Optional fields that are folded away until one of them has a value or an error."""
+
+    fields: Sequence[BoundField]
+
+    @classmethod
+    def of(cls, form: forms.Form, *names: str) -> "Section":
+        return cls(tuple(fields_of(form, *names)))
+
+    @property
+    def is_open(self) -> bool:
+        return any(field.errors or (field.value() or None) != (field.field.initial or None) for field in self.fields)
+
+
+def ask_for(form: forms.Form, names: Iterable[str], sentence: str) -> None:
+    """Adds this error to each of the fields that is empty."""
+    for name in names:
+        if form.cleaned_data.get(name) in (None, "") and name not in form.errors:
+            form.add_error(name, sentence)
+
+
+def ignore(form: forms.Form, names: Iterable[str]) -> None:
+    """Takes these fields for empty, whatever is in them: other answers say that they do not matter."""
+    for name in names:
+        form.errors.pop(name, None)
+        form.cleaned_data[name] = None
 
 
 class GoalForm(forms.Form):
@@ -94,82 +120,3 @@ class GoalForm(forms.Form):
             gpus=data["gpus"],
             pricing_models=tuple(PricingModel(name) for name in data["pricing"]),
         )
-
-
-class ShapeForm(forms.Form):
-    """A transformer's shape. ``shape`` is the ModelShape, or None when the optional section was left empty."""
-
-    layers = WholeNumber(label=_("Layers"), low=1, high=1000)
-    hidden = WholeNumber(label=_("Hidden size"), low=8, high=200_000, help_text=_("hidden_size in config.json"))
-    heads = WholeNumber(label=_("Attention heads"), low=1, high=2000)
-    kv_heads = WholeNumber(
-        label=_("Key and value heads"),
-        low=1,
-        high=2000,
-        required=False,
-        help_text=_("Empty: as many as attention heads"),
-    )
-    ffn_hidden = WholeNumber(
-        label=_("MLP size"), low=1, high=1_000_000, required=False, help_text=_("intermediate_size in config.json")
-    )
-    vocabulary = WholeNumber(label=_("Vocabulary (tokens)"), low=2, high=10_000_000)
-    sequence_length = WholeNumber(label=_("Sequence length (tokens)"), low=1, high=10_000_000)
-    parameters_billions = Amount(
-        label=_("Parameters (billions)"),
-        low=0.000_001,
-        high=100_000,
-        required=False,
-        help_text=_("Empty: counted from the shape"),
-    )
-    gated_mlp = forms.BooleanField(label=_("Gated MLP (SwiGLU, as in Llama and Qwen)"), required=False, initial=True)
-
-    _PLACEHOLDERS: Mapping[str, str] = {
-        "layers": "32",
-        "hidden": "4096",
-        "heads": "32",
-        "kv_heads": "8",
-        "ffn_hidden": "14336",
-        "vocabulary": "128256",
-        "sequence_length": "4096",
-        "parameters_billions": "8.03",
-    }
-
-    def __init__(self, *args: object, **options: object) -> None:
-        super().__init__(*args, **options)
-        for name, example in self._PLACEHOLDERS.items():
-            self.fields[name].widget.attrs["placeholder"] = example
-
-    @property
-    def shape_fields(self) -> Iterator[BoundField]:
-        return fields_of(self, *ShapeForm.base_fields)
-
-    @property
-    def shape(self) -> ModelShape | None:
-        data = self.cleaned_data
-        if data.get("layers") is None:
-            return None
-        return ModelShape(
-            layers=data["layers"],
-            hidden=data["hidden"],
-            heads=data["heads"],
-            kv_heads=data["kv_heads"],
-            ffn_hidden=data["ffn_hidden"],
-            vocabulary=data["vocabulary"],
-            sequence_length=data["sequence_length"],
-            gated_mlp=data["gated_mlp"],
-            parameters=self.parameters,
-        )
-
-    @property
-    def parameters(self) -> float | None:
-        billions = self.cleaned_data["parameters_billions"]
-        return None if billions is None else float(round(billions * BILLION))
-
-    def clean(self) -> dict[str, object] | None:
-        data = super().clean()
-        hidden, heads, kv_heads = (self.cleaned_data.get(name) for name in ("hidden", "heads", "kv_heads"))
-        if hidden and heads and hidden % heads:
-            self.add_error("heads", gettext("The hidden size must be a multiple of the number of attention heads."))
-        if heads and kv_heads and heads % kv_heads:
-            self.add_error("kv_heads", gettext("The attention heads must be a multiple of the key and value heads."))
-        return data

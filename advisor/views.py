@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from advisor import charts, selectors, services
-from advisor.examples import example_jobs, example_values
+from advisor.engine.explain import EngineRefusal
 from advisor.figures import size
 from advisor.forms import CaptureForm, DescriptionForm, GoalForm
 from advisor.models import Study
@@ -22,6 +22,8 @@ from advisor.problem_pages import problem_sections
 from advisor.progress import Progress, Stage
 from advisor.recipes import RECIPES
 from advisor.results import Result
+from advisor.starts import Start, model_groups, preset_groups, start_of
+from advisor.wording import sentence as engine_sentence
 from profiling.failures import failure_sentence
 from profiling.messages import sentence
 from profiling.notes import Refusal, RefusalCode
@@ -46,18 +48,22 @@ def studies(request: HttpRequest) -> HttpResponse:
 def new_description(request: HttpRequest) -> HttpResponse:
     owner = page_owner(request)  # also when the form is only shown: two quick clicks then have one owner
     if request.method != "POST":
-        form = DescriptionForm(initial=example_values(request.GET.get("example", "")))
-        return _description(request, form)
+        start = start_of(request.GET)
+        return _description(request, DescriptionForm(initial=start.values), start)
     form = DescriptionForm(request.POST)
     if not form.is_valid():
         return _description(request, form, status=422)
-    created = services.create_described_study(
-        owner=owner,
-        title=form.study_title(),
-        workload=form.workload(),
-        goal=form.goal(),
-        study_id=form.asked_id,
-    )
+    try:
+        created = services.create_described_study(
+            owner=owner,
+            title=form.study_title(),
+            workload=form.workload(),
+            goal=form.goal(),
+            study_id=form.asked_id,
+        )
+    except EngineRefusal as refusal:
+        form.add_error(None, engine_sentence(refusal.code, refusal.params))
+        return _description(request, form, status=422)
     return redirect(created)
 
 
@@ -153,8 +159,11 @@ def _study_or_404(request: HttpRequest, pk: UUID) -> Study:
     return found
 
 
-def _description(request: HttpRequest, form: DescriptionForm, *, status: int = 200) -> HttpResponse:
-    return _form(request, "advisor/new_description.html", form, status, {"examples": example_jobs()})
+def _description(
+    request: HttpRequest, form: DescriptionForm, start: Start | None = None, *, status: int = 200
+) -> HttpResponse:
+    context = {"start": start or Start(), "presets": preset_groups(), "models": model_groups()}
+    return _form(request, "advisor/new_description.html", form, status, context)
 
 
 def _capture(request: HttpRequest, form: CaptureForm, *, status: int = 200) -> HttpResponse:

@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from advisor.examples import example_jobs
 from advisor.models import Study
+from profiling.known_models import find_model
 from profiling.models import Trace
 from profiling.workload import ModelShape
+from profiling.workload_json import workload_from_json, workload_to_json
+from tests.advisor.form_reader import as_sent
 from tests.advisor.page_support import capture, description
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped_catalog")]
@@ -25,19 +27,21 @@ def errors_of(html: str) -> list[str]:
     return [] if summary is None else re.findall(r"<li>(.*?)</li>", summary[1])
 
 
-@pytest.mark.parametrize("job", example_jobs(), ids=lambda job: job["key"])
-def test_example_fills_in_a_form_that_is_accepted(browser: Client, job: dict[str, str]) -> None:
-    html = browser.get(DESCRIPTION, {"example": job["key"]}).content.decode()
-    sent = dict(re.findall(r'<input type="(?:number|text|hidden)" name="(\w+)" value="([^"]*)"', html))
-    sent |= {name: "on" for name in re.findall(r'name="(\w+)"[^>]*\bchecked', html) if name != "objective"}
-    sent |= {"mode": job["mode"], "precision": job["precision"], "objective": "cost", "pricing": "on_demand"}
-    response = browser.post(DESCRIPTION, sent)
+def test_unknown_preset_or_model_is_an_empty_form(browser: Client) -> None:
+    for query in ({"preset": "<x>"}, {"model": "<x>"}, {"model": ""}):
+        response = browser.get(DESCRIPTION, query)
+        assert response.status_code == 200
+        assert as_sent(response.content.decode())["layers"] == ""
+
+
+@pytest.mark.parametrize("name", ["Llama-3-8B", "Qwen3-235B-A22B", "GLM4.5", "BERT-large", "ResNet-50"])
+def test_public_model_fills_in_the_form_that_means_it(browser: Client, name: str) -> None:
+    html = browser.get(DESCRIPTION, {"model": name}).content.decode()
+    response = browser.post(DESCRIPTION, {**as_sent(html), "batch_per_step": "64"})
     assert errors_of(response.content.decode()) == []
-    assert Study.objects.get().inputs["workload"]["model"]["hidden"] == int(job["hidden"])
-
-
-def test_unknown_example_is_an_empty_form(browser: Client) -> None:
-    assert browser.get(DESCRIPTION, {"example": "<x>"}).status_code == 200
+    workload = workload_from_json(Study.objects.get().inputs["workload"])
+    known = find_model(name)
+    assert known in (workload.model, workload.totals)
 
 
 def test_description_becomes_the_workload_that_was_meant(browser: Client) -> None:
@@ -90,6 +94,125 @@ def test_wrong_value_gives_one_sentence_and_keeps_the_rest(
     assert "autofocus" in html
     assert "title" in changes or 'value="kept &amp; safe"' in html
     assert not Study.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "meant"),
+    [
+        ({"kind": "full"}, {"mode": "training"}),
+        ({"kind": "lora", "lora_rank": "8"}, {"mode": "training", "lora_rank": 8}),
+        ({"kind": "qlora"}, {"mode": "training", "lora_rank": 16, "weight_bits": 4}),
+        (
+            {"kind": "inference", "output_tokens": "256", "weight_bits": "4", "precision": "fp4"},
+            {"mode": "inference", "output_tokens": 256, "weight_bits": 4, "precision": "fp4"},
+        ),
+        ({"gradient_bits": "8", "stack": "megatron-core"}, {"gradient_bits": 8, "stack": "megatron-core"}),
+        (
+            {"input_cpu_ms": "12.5", "input_kilobytes": "110"},
+            {"input_pipeline": {"cpu_s_per_sample": 0.0125, "bytes_per_sample": 110_000}},
+        ),
+        (
+            {"anchor_accelerator": "a100-sxm4-80", "anchor_gpus": "8", "anchor_step_s": "2.5"},
+            {"anchor": {"accelerator_key": "a100-sxm4-80", "gpus": 8, "step_s": 2.5, "batch_per_step": 64}},
+        ),
+    ],
+    ids=["full", "lora", "qlora", "serving", "exchange", "input", "anchor"],
+)
+def test_what_is_told_of_the_job_reaches_the_workload(
+    browser: Client, changes: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    response = browser.post(DESCRIPTION, description(**changes))
+    assert errors_of(response.content.decode()) == []
+    workload = Study.objects.get().inputs["workload"]
+    assert {name: workload.get(name) for name in meant} == meant
+    assert workload_to_json(workload_from_json(workload)) == workload
+
+
+def test_fields_that_other_answers_make_pointless_are_ignored(browser: Client) -> None:
+    """They are hidden then, so that nobody could correct an error in them."""
+    stale = {"output_tokens": "-1", "lora_rank": "x", "weight_bits": "3", "totals_gflop": "-5", "totals_kernels": "0"}
+    browser.post(DESCRIPTION, description(**stale))
+    workload = Study.objects.get().inputs["workload"]
+    assert (workload["output_tokens"], workload.get("lora_rank"), workload.get("weight_bits")) == (0, None, None)
+    assert "totals" not in workload
+
+
+def test_a_network_by_its_totals_needs_no_shape(browser: Client) -> None:
+    totals = {
+        "totals_family": "cnn",
+        "totals_parameters_millions": "25.557032",
+        "totals_gflop": "8.18",
+        "totals_traffic_mb": "190",
+        "totals_activation_mb": "95",
+        "totals_kernels": "175",
+    }
+    sent = {"model_kind": "totals", "layers": "0", "title": None, **totals}
+    response = browser.post(DESCRIPTION, description(**sent))
+    assert errors_of(response.content.decode()) == []
+    study = Study.objects.get()
+    assert "model" not in study.inputs["workload"]
+    assert study.inputs["workload"]["totals"] == {
+        "family": "cnn",
+        "parameters": 25_557_032,
+        "flops_per_sample": 8.18e9,
+        "traffic_bytes_per_sample": 1.9e8,
+        "activation_bytes_per_sample": 9.5e7,
+        "kernels_per_pass": 175,
+        "embedding_parameters": 0,
+        "embedding_values_per_sample": 0,
+    }
+    assert study.result["offers"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"layers": None}, "This field is required."),
+        ({"model_kind": "totals", "totals_family": "cnn", "totals_kernels": "9"}, "This field is required."),
+        ({"experts": "8"}, "A mixture of experts needs the number of experts"),
+        ({"experts": "8", "experts_per_token": "9"}, "A token cannot use more experts than there are."),
+        ({"experts": "8", "experts_per_token": "2", "dense_layers": "33"}, "The model does not have so many layers."),
+        ({"windowed_layers": "4"}, "Say how many tokens the window has."),
+        ({"anchor_gpus": "8", "anchor_step_s": "1"}, "Fill in this field too, or empty the whole section."),
+        ({"anchor_accelerator": "abacus"}, "Select a valid choice."),
+        ({"stack": "abacus"}, "Select a valid choice."),
+        ({"input_cpu_ms": "-1"}, "Enter a number from 0 to"),
+    ],
+)
+def test_what_does_not_go_together_is_said_beside_its_field(
+    browser: Client, changes: dict[str, Any], sentence: str
+) -> None:
+    response = browser.post(DESCRIPTION, description(**changes))
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert any(sentence in error for error in errors_of(html))
+    assert not Study.objects.exists()
+    names = [name for name in changes if changes[name]]
+    assert {name: as_sent(html)[name] for name in names if "abacus" not in changes[name]} == {
+        name: changes[name] for name in names if "abacus" not in changes[name]
+    }
+
+
+def test_adapters_of_a_network_by_its_totals_are_refused(browser: Client) -> None:
+    response = browser.post(
+        DESCRIPTION,
+        {
+            **as_sent(browser.get(DESCRIPTION, {"model": "ResNet-50"}).content.decode()),
+            "kind": "lora",
+            "batch_per_step": "8",
+        },
+    )
+    assert "Adapters are predicted for transformers alone." in errors_of(response.content.decode())[0]
+
+
+def test_a_section_with_a_value_or_an_error_is_unfolded(browser: Client) -> None:
+    def unfolded(html: str) -> list[str]:
+        return re.findall(r'<details class="fold" open>\s*<summary>(.*?)</summary>', html)
+
+    assert unfolded(browser.get(DESCRIPTION).content.decode()) == []
+    assert unfolded(browser.get(DESCRIPTION, {"model": "Qwen3-235B-A22B"}).content.decode())[0] == "Mixture of experts"
+    refused = browser.post(DESCRIPTION, description(input_cpu_ms="-1")).content.decode()
+    assert unfolded(refused) == ["Input: what a sample costs the CPU and the storage"]
 
 
 def test_hostile_title_stays_text(browser: Client) -> None:

@@ -42,8 +42,7 @@ def _document(options: dict[str, Any]) -> dict[str, Any]:
     workload, server = read_workload(options["workload"]), catalog.server_spec(options["sku"])
     if server is None:
         raise BadInput(_("The catalog has no server %(sku)s; write it as provider/sku.") % {"sku": options["sku"]})
-    measured = workload.measured
-    traced = answers.catalog_accelerator(measured.accelerator_key, measured.device_name) if measured else None
+    traced = answers.measured_on(workload)
     plan = plan_from_json(read_json(options["plan"], "--plan")) if options["plan"] else None
     prediction = predict(workload, traced_accelerator=traced, server=server, gpus=options["gpus"], plan=plan)
     return {"sku": server.key, **prediction_document(prediction)}

@@ -1,0 +1,91 @@
+"""What a description may start from: a typical job, a public model, or a model's config.json."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from advisor.examples import example_jobs, example_values
+from advisor.form_values import Values, shape_values, totals_values
+from advisor.forms import TOTALS, TRANSFORMER
+from advisor.labels import FAMILIES, name_of
+from profiling.known_models import KnownModel, find_known, known_models
+from profiling.workload import ModelShape, ModelTotals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """First values of the description form. ``told``: what was filled in; ``key``: of the preset or model."""
+
+    key: str = ""
+    values: Values = field(default_factory=dict)
+    told: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    key: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    title: str
+    choices: tuple[Choice, ...]
+
+
+def start_of(query: Mapping[str, str]) -> Start:
+    """What ``?preset=`` or ``?model=`` asks for; an empty form for a name that nobody knows."""
+    if "preset" in query:
+        return _from_preset(query["preset"])
+    known = find_known(query["model"]) if query.get("model") else None
+    return Start() if known is None else _from_model(known)
+
+
+def start_from_shape(shape: ModelShape) -> Start:
+    """The shape that a config.json gave."""
+    told = _("The shape is filled in from config.json. Check the sequence length, and say what the job is.")
+    return Start(values={"model_kind": TRANSFORMER, **shape_values(shape)}, told=told)
+
+
+def preset_groups() -> list[Group]:
+    return [
+        Group(title=_("Examples"), choices=tuple(Choice(key=row["key"], title=row["title"]) for row in example_jobs()))
+    ]
+
+
+def model_groups() -> list[Group]:
+    return _grouped((family_of(known.model), Choice(key=known.key, title=known.key)) for known in known_models())
+
+
+def family_of(model: ModelShape | ModelTotals) -> str:
+    """``dense``, ``moe``, ``encoder`` or the family that its totals name."""
+    if isinstance(model, ModelTotals):
+        return model.family
+    return "moe" if model.experts else "dense" if model.causal else "encoder"
+
+
+def _grouped(pairs: Iterable[tuple[str, Choice]]) -> list[Group]:
+    """Choices by family, in order of first mention."""
+    found: dict[str, list[Choice]] = {}
+    for family, choice in pairs:
+        found.setdefault(family, []).append(choice)
+    return [Group(title=name_of(FAMILIES, family), choices=tuple(own)) for family, own in found.items()]
+
+
+def _from_preset(key: str) -> Start:
+    values = example_values(key)
+    if not values:
+        return Start()
+    return Start(key=key, values=values, told=_("The form is filled in: %(title)s.") % values)
+
+
+def _from_model(known: KnownModel) -> Start:
+    model = known.model
+    if isinstance(model, ModelTotals):
+        values = {"model_kind": TOTALS, **totals_values(model)}
+    else:
+        values = {"model_kind": TRANSFORMER, **shape_values(model)}
+    told = _("The model is filled in: %(name)s. Say what the job is.") % {"name": known.key}
+    return Start(key=known.key, values=values, told=told, source=known.source)
