@@ -32,12 +32,13 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemmLaw:
-    """Time over ideal time of a matrix product = c0 + m0/M + n0/N + k0/K, never under 1/max_utilisation."""
+    """Time of a matrix product = launch + time at peak x max(c0 + m0/M + n0/N + k0/K, 1/max_utilisation)."""
 
     c0: float
     m0: float
     n0: float
     k0: float
+    launch_s: float
     max_utilisation: float
     evidence: str
 
@@ -136,7 +137,9 @@ def gemm_laws() -> Mapping[tuple[str, str], GemmLaw]:
     return MappingProxyType(
         {
             (row["silicon"], row["precision"]): GemmLaw(
-                **{name: float(row[name]) for name in numbers}, evidence=row["evidence"]
+                **{name: float(row[name]) for name in numbers},
+                launch_s=float(row["launch_us"]) * 1e-6,
+                evidence=row["evidence"],
             )
             for row in _rows("gemm.csv")
         }

@@ -43,7 +43,7 @@ _LEAST_HOST_LINK = 15.75e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compute:
-    """``peak_flops_per_s``: dense, of the dtype that the products run in, as are c0 to k0 and the best share.
+    """``peak_flops_per_s``: dense, of the dtype that the products run in, as are c0 to k0, launch (s) and best share.
 
     ``gain``: 1, as narrow dtypes have their own peak and law. ``attention_peak_flops_per_s``: of the
     16 bits that fused attention runs in (of the products' dtype where that is wider). Its shares, ``[row, head dim]``
@@ -57,6 +57,7 @@ class Compute:
     m0: Floats
     n0: Floats
     k0: Floats
+    launch_s: Floats
     max_utilisation: Floats
     attention_peak_flops_per_s: Floats
     attention_forward_utilisation: Floats
@@ -212,7 +213,7 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) 
     attention = [attention_law(accelerator, era) for accelerator in accelerators]
     peaks = _column(a.dense_flops_per_s[dtype] for a, dtype in zip(accelerators, dtypes, strict=True))
     wide = _column(_attention_peak(a, dtype) for a, dtype in zip(accelerators, dtypes, strict=True))
-    names = ("c0", "m0", "n0", "k0", "max_utilisation")
+    names = ("c0", "m0", "n0", "k0", "launch_s", "max_utilisation")
     return Compute(
         peak_flops_per_s=peaks,
         gain=np.ones(len(accelerators)),

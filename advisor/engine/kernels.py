@@ -53,15 +53,15 @@ def matmul(
 ) -> Work:
     """``count`` products of these sides (M, N, K), operands of ``width`` bytes a value.
 
-    The whole is memory time where reading the operands takes longer.
+    The whole is memory time where reading the operands takes longer. Each takes its launch besides.
     """
     m, n, k = sides
     hardware = candidates.hardware
     rate = hardware.compute.peak_flops_per_s * hardware.compute.gain * speed.compute
     arithmetic = 2 * m * n * k / rate * slowdown(hardware.compute, m, n, k)
     traffic = width * (m * n + n * k + m * k) / memory_rate(candidates, speed)
-    bound = arithmetic >= traffic
-    return Work(compute_s=np.where(bound, arithmetic, 0.0) * count, memory_s=np.where(bound, 0.0, traffic) * count)
+    bound, whole = arithmetic >= traffic, np.maximum(arithmetic, traffic) + hardware.compute.launch_s
+    return Work(compute_s=np.where(bound, whole, 0.0) * count, memory_s=np.where(bound, 0.0, whole) * count)
 
 
 def streamed(candidates: Candidates, speed: Speed, traffic_bytes: Floats) -> Work:

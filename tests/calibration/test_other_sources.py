@@ -27,7 +27,7 @@ def _errors():
             sides = np.array([[float(row[side] or 0) for side in "mnk"]])
             if sides.min() >= gemm.LEAST_SIDE and row["efficiency"]:
                 key = CHIPS[row["gpu"]], CLASSES[row["dtype"]]
-                said = 1 / gemm.slowdowns(gemm.laws()[key], sides)[0]
+                said = 1 / gemm.slowdowns(gemm.laws()[key], sides, gemm.peak_of(key))[0]
                 found[key].append(said / float(row["efficiency"]) - 1)
     return found
 
