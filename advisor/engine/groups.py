@@ -31,13 +31,13 @@ def collective_s(
     """
     kind = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.UNKNOWN else kind
     link = candidates.hardware.link
-    seconds = np.zeros(len(candidates))
     talks = (size > 1) & (message_bytes > 0)
     beyond = talks & (size * stride > link.domain_gpus)
-    for chosen, time in ((talks & ~beyond, _near_s), (beyond, _far_s)):
-        rows = np.flatnonzero(chosen)
-        if len(rows):
-            seconds[rows] = time(_rows(link, rows), kind, message_bytes[rows], size[rows], stride[rows])
+    seconds = np.zeros(len(candidates))
+    near, far = np.flatnonzero(talks & ~beyond), np.flatnonzero(beyond)
+    seconds[near] = _near_s(link, link.server[near], kind, message_bytes[near], size[near], stride[near])
+    if len(far):
+        seconds[far] = _far_s(_rows(link, far), kind, message_bytes[far], size[far], stride[far])
     return seconds / speed.communication
 
 
@@ -49,23 +49,24 @@ def _rows(link: Link, rows: Ints) -> Link:
     return replace(link, **{name: getattr(link, name)[rows] for name in _TIMED})
 
 
-def _near_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints | Floats, stride: Ints) -> Floats:
+def _near_s(
+    link: Link, server: Ints, kind: CollectiveKind, message_bytes: Floats, size: Ints | Floats, stride: Ints
+) -> Floats:
     """In one server. Over PCIe a group spans everything between its first and last rank, and the ``stride`` groups
     beside it cross the same root at the same time. Measured on an A100 PCIe box: 20.8 GB/s falls to 7.3 with two such
     groups, 20.9 to 3.9 with four (SimuMax a100_pcie.json).
     """
-    seconds = time_s(link.curves, link.server, size, kind, message_bytes)
-    apart = np.flatnonzero((stride > 1) & (size > 1))
-    if len(apart):
-        apart = apart[crosses_host(_rows(link, apart), (size * stride)[apart])]
-        seconds[apart] = _crossing_s(_rows(link, apart), kind, message_bytes[apart], size[apart], stride[apart])
+    seconds = time_s(link.curves, server, size, kind, message_bytes)
+    apart = np.flatnonzero(stride > 1)
+    if not len(apart):
+        return seconds
+    span = (size * stride)[apart]
+    shared = link.shared[server[apart], group_index(span)] > 0
+    rows, span = apart[shared], span[shared]
+    traffic = (1 - 1 / size[rows]) / np.maximum(1 - 1 / span, 0.5)
+    together_s = time_s(link.curves, server[rows], span, kind, message_bytes[rows])
+    seconds[rows] = together_s * traffic * stride[rows]
     return seconds
-
-
-def _crossing_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints | Floats, stride: Ints) -> Floats:
-    span = size * stride
-    traffic = (1 - 1 / size) / np.maximum(1 - 1 / span, 0.5)
-    return time_s(link.curves, link.server, span, kind, message_bytes) * traffic * stride
 
 
 def _far_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints, stride: Ints) -> Floats:
@@ -76,20 +77,17 @@ def _far_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints, 
     """
     domains = np.minimum(size, np.ceil(size * stride / link.domain_gpus))
     inside = size / domains
-    rails = 1.0 if kind in _ONE_RAIL else inside
-    once_s = message_bytes * link.network_s_per_byte / rails
+    once_s = message_bytes * link.network_s_per_byte / (1.0 if kind in _ONE_RAIL else inside)
     if kind is CollectiveKind.SEND_RECV:
-        seconds = once_s + link.hop_s
-    elif kind is CollectiveKind.ALL_TO_ALL:
-        own_s = _near_s(link, kind, message_bytes * inside / size, inside, stride)
-        seconds = np.maximum(own_s, once_s * (1 - 1 / domains)) + link.hop_s
-    elif kind is CollectiveKind.ALL_REDUCE:
-        seconds = _far_all_reduce_s(link, _near_s(link, kind, message_bytes, inside, stride), once_s, size, domains)
-    else:
-        share = 1.0 if kind is CollectiveKind.BROADCAST else (size - 1) / size
-        own_s = _near_s(link, kind, message_bytes, inside, stride)
-        seconds = np.maximum(own_s, once_s * share) + _around_s(link, size, domains)
-    return seconds
+        return once_s + link.hop_s
+    staying = message_bytes * inside / size if kind is CollectiveKind.ALL_TO_ALL else message_bytes
+    inside_s = _near_s(link, link.server, kind, staying, inside, stride)
+    if kind is CollectiveKind.ALL_TO_ALL:
+        return np.maximum(inside_s, once_s * (1 - 1 / domains)) + link.hop_s
+    if kind is CollectiveKind.ALL_REDUCE:
+        return _far_all_reduce_s(link, inside_s, once_s, size, domains)
+    share = 1.0 if kind is CollectiveKind.BROADCAST else 1 - 1 / size
+    return np.maximum(inside_s, once_s * share) + _around_s(link, size, domains)
 
 
 _ONE_RAIL = (CollectiveKind.ALL_TO_ALL, CollectiveKind.SEND_RECV)

@@ -152,6 +152,14 @@ def test_groups_of_a_server_share_its_nics():
     assert alone / beside == pytest.approx(8, rel=0.02)
 
 
+@pytest.mark.parametrize(("size", "stride", "published"), [(4, 2, 7.65), (2, 4, 4.0)])
+def test_groups_beside_each_other_share_the_pcie_of_their_host(size, stride, published):
+    """All-gather of data-parallel groups beside tensor-parallel ones (SimuMax a100_pcie.json, dp_fixed_bw)."""
+    found = bus_gb_s(System(A100_PCIE, PCIE_P2P), GIB, size, ALL_GATHER, stride)
+    assert found == pytest.approx(published, rel=0.2)
+    assert found < bus_gb_s(System(A100_PCIE, PCIE_P2P), GIB, size, ALL_GATHER) / 2
+
+
 def test_all_to_all_sends_what_does_not_stay_over_the_nic_of_each_rank():
     system = System(H100_SXM, over(NVSWITCH, 3200), 8)
     took = seconds(system, CollectiveKind.ALL_TO_ALL, 8 * GIB, 32)
