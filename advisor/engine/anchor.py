@@ -11,12 +11,14 @@ from math import log
 import numpy as np
 
 from advisor.engine.candidates import AS_IS, Candidates
+from advisor.engine.collectives import Floats
 from advisor.engine.described import described_parts
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import Hardware
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
 from advisor.engine.plans import Plan, legal_plans
-from profiling.workload import Anchor, Workload
+from advisor.engine.serving import serving_parts
+from profiling.workload import Anchor, Mode, Workload
 
 _SLOWEST, _FASTEST = 1e3, 1e-3
 _HALVINGS = 60
@@ -33,7 +35,7 @@ def anchored_pace(workload: Workload, anchor: Anchor, source: Hardware) -> float
     ran = Candidates.of(source, (plan,), np.zeros(1, dtype=np.int64))
 
     def step_s(pace: float) -> float:
-        return float(described_parts(run, ran, AS_IS, pace).step_s[0])
+        return float(_step_s(run, ran, pace)[0])
 
     if not step_s(_FASTEST) < anchor.step_s < step_s(_SLOWEST):
         raise EngineRefusal(EngineCode.ANCHOR_IMPOSSIBLE, step_s=anchor.step_s, gpus=anchor.gpus)
@@ -44,6 +46,11 @@ def anchored_pace(workload: Workload, anchor: Anchor, source: Hardware) -> float
     return float(np.exp((low + high) / 2))
 
 
+def _step_s(run: Workload, candidates: Candidates, pace: float) -> Floats:
+    serves = run.mode is Mode.INFERENCE and run.model is not None
+    return (serving_parts if serves else described_parts)(run, candidates, AS_IS, pace).step_s
+
+
 def _likely_plan(run: Workload, anchor: Anchor, source: Hardware) -> Plan:
     """The plainest plan that fits: data-parallel where it does, else the fastest of the others."""
     plans = legal_plans(run, anchor.gpus)
@@ -52,7 +59,7 @@ def _likely_plan(run: Workload, anchor: Anchor, source: Hardware) -> Plan:
     rows = Candidates.of(source.take(np.zeros(len(plans), dtype=np.int64)), plans, np.arange(len(plans)))
     fits = fit(run, need_bytes(run, rows), rows.hardware.memory.capacity_bytes, None)
     ready = fits <= FITS_IN_ORDER.index(Fit.UNKNOWN)
-    seconds = described_parts(run, rows, AS_IS).step_s
+    seconds = _step_s(run, rows, 1.0)
     plain = np.array([plan.gpus == plan.dp and plan.zero_stage == 0 and plan.recompute == "none" for plan in plans])
     order = np.lexsort((seconds, ~plain, ~ready))
     return plans[order[0]]

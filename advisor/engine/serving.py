@@ -42,8 +42,11 @@ class Spent:
         return type(self)(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
 
 
-def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_IS) -> Parts:
-    """One step, by parts; one row per candidate."""
+def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_IS, pace: float = 1.0) -> Parts:
+    """One step, by parts; one row per candidate.
+
+    ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say.
+    """
     shape = _shape(workload)
     requests = np.maximum(np.ceil(workload.batch_per_step / candidates.dp), 1.0)
     in_flight = np.minimum(candidates.micro_batch, requests)
@@ -55,13 +58,13 @@ def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_
         spent = spent.plus(last.times(np.where(rest > 0, 1.0, 0.0)))
     nothing = np.zeros(len(candidates))
     return Parts(
-        compute_s=spent.compute_s,
-        memory_s=spent.memory_s,
+        compute_s=spent.compute_s * pace,
+        memory_s=spent.memory_s * pace,
         copy_s=nothing,
         communication_exposed_s=spent.communication_s,
         communication_hidden_s=nothing,
-        bubble_s=spent.bubble_s,
-        host_s=spent.host_s,
+        bubble_s=spent.bubble_s * pace,
+        host_s=spent.host_s * pace,
         input_s=nothing,
     )
 

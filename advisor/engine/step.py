@@ -110,7 +110,7 @@ def step_parts(job: Job, candidates: Candidates, speed: Speed = AS_IS) -> Parts:
     if job.captured is not None:
         return carried_parts(job.workload, job.captured, candidates, speed)
     if job.workload.mode is Mode.INFERENCE and job.workload.model is not None:
-        return serving_parts(job.workload, candidates, speed)
+        return serving_parts(job.workload, candidates, speed, job.pace)
     return described_parts(job.workload, candidates, speed, job.pace)
 
 
