@@ -28,6 +28,7 @@ KINDS = [
     (Kind.QLORA, _("fine-tuning with adapters on 4-bit weights (QLoRA)")),
     (Kind.INFERENCE, _("inference (serving)")),
 ]
+STORED_BITS = {8: _("8 bits"), 4: _("4 bits (AWQ, GPTQ, NF4)")}
 TRANSFORMER, TOTALS = "transformer", "totals"
 
 
@@ -60,7 +61,7 @@ class DescriptionForm(GoalForm, ShapeForm, TotalsForm, AnchorForm, InputForm):
         required=False,
         coerce=int,
         empty_value=None,
-        choices=[("", _("the precision of the job")), (8, _("8 bits")), (4, _("4 bits (AWQ, GPTQ, NF4)"))],
+        choices=[("", _("the precision of the job")), *STORED_BITS.items()],
     )
     stack = forms.ChoiceField(
         label=_("Software"), required=False, help_text=_("What runs the job; it decides what is hidden and what waits")

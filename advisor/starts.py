@@ -7,10 +7,12 @@ from django.utils.translation import gettext as _
 
 from advisor.examples import example_jobs, example_values
 from advisor.form_values import Values, shape_values, totals_values
-from advisor.forms import TOTALS, TRANSFORMER
+from advisor.forms import STORED_BITS, TOTALS, TRANSFORMER
 from advisor.labels import FAMILIES, name_of
+from profiling.hf_config import ConfigReading
 from profiling.known_models import KnownModel, find_known, known_models
 from profiling.workload import ModelShape, ModelTotals
+from profiling.workload_messages import CONFIG_NOTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class Start:
     key: str = ""
     values: Values = field(default_factory=dict)
     told: str = ""
+    notes: tuple[str, ...] = ()
     source: str = ""
 
 
@@ -43,10 +46,13 @@ def start_of(query: Mapping[str, str]) -> Start:
     return Start() if known is None else _from_model(known)
 
 
-def start_from_shape(shape: ModelShape) -> Start:
-    """The shape that a config.json gave."""
-    told = _("The shape is filled in from config.json. Check the sequence length, and say what the job is.")
-    return Start(values={"model_kind": TRANSFORMER, **shape_values(shape)}, told=told)
+def start_from_config(reading: ConfigReading) -> Start:
+    """What a config.json says."""
+    values = {"model_kind": TRANSFORMER, **shape_values(reading.shape)}
+    if reading.weight_bits in STORED_BITS:
+        values["weight_bits"] = reading.weight_bits
+    told = _("The shape is filled in from config.json. Say what the job is.")
+    return Start(values=values, told=told, notes=tuple(str(CONFIG_NOTES[note]) for note in reading.notes))
 
 
 def preset_groups() -> list[Group]:

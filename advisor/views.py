@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from advisor import charts, selectors, services
+from advisor.config_form import ConfigForm
 from advisor.engine.explain import EngineRefusal
 from advisor.figures import size
 from advisor.forms import CaptureForm, DescriptionForm, GoalForm
@@ -22,7 +23,7 @@ from advisor.problem_pages import problem_sections
 from advisor.progress import Progress, Stage
 from advisor.recipes import RECIPES
 from advisor.results import Result
-from advisor.starts import Start, model_groups, preset_groups, start_of
+from advisor.starts import Start, model_groups, preset_groups, start_from_config, start_of
 from advisor.wording import sentence as engine_sentence
 from profiling.failures import failure_sentence
 from profiling.messages import sentence
@@ -50,6 +51,8 @@ def new_description(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         start = start_of(request.GET)
         return _description(request, DescriptionForm(initial=start.values), start)
+    if request.POST.get("start") == "config":
+        return _config(request)
     form = DescriptionForm(request.POST)
     if not form.is_valid():
         return _description(request, form, status=422)
@@ -159,10 +162,29 @@ def _study_or_404(request: HttpRequest, pk: UUID) -> Study:
     return found
 
 
+def _config(request: HttpRequest) -> HttpResponse:
+    """The description form with the shape that a config.json gives."""
+    config = ConfigForm(request.POST, request.FILES)
+    if not config.is_valid():
+        return _description(request, DescriptionForm(), config=config, status=422)
+    start = start_from_config(config.cleaned_data["reading"])
+    return _description(request, DescriptionForm(initial=start.values), start)
+
+
 def _description(
-    request: HttpRequest, form: DescriptionForm, start: Start | None = None, *, status: int = 200
+    request: HttpRequest,
+    form: DescriptionForm,
+    start: Start | None = None,
+    *,
+    config: ConfigForm | None = None,
+    status: int = 200,
 ) -> HttpResponse:
-    context = {"start": start or Start(), "presets": preset_groups(), "models": model_groups()}
+    context = {
+        "start": start or Start(),
+        "config_form": config or ConfigForm(),
+        "presets": preset_groups(),
+        "models": model_groups(),
+    }
     return _form(request, "advisor/new_description.html", form, status, context)
 
 

@@ -1,20 +1,24 @@
 """The two forms: what is wrong is said beside its field, what was typed stays, a double click makes one study."""
 
+import json
 import re
 import uuid
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from advisor.models import Study
+from profiling.hf_config import read_config
 from profiling.known_models import find_model
 from profiling.models import Trace
 from profiling.workload import ModelShape
 from profiling.workload_json import workload_from_json, workload_to_json
 from tests.advisor.form_reader import as_sent
 from tests.advisor.page_support import capture, description
+from tests.profiling.hf_configs import LLAMA3_8B
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("shipped_catalog")]
 
@@ -300,3 +304,50 @@ def test_limits_stand_beside_the_file_field(browser: Client) -> None:
     assert "At most 64 files and 2 GiB together, 16 GiB when unpacked" in html
     assert "export_chrome_trace" in html
     assert all(kind in html for kind in ("Timelines", "Sums and samples", "Facts about job and machine"))
+
+
+def config(**sent: Any) -> dict[str, Any]:
+    return {"start": "config", "config_text": "", **sent}
+
+
+def test_pasted_config_fills_in_the_shape(browser: Client) -> None:
+    response = browser.post(DESCRIPTION, config(config_text=json.dumps(LLAMA3_8B)))
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "The shape is filled in from config.json." in html
+    assert not Study.objects.exists()
+    browser.post(DESCRIPTION, {**as_sent(html), "batch_per_step": "64"})
+    assert workload_from_json(Study.objects.get().inputs["workload"]).model == read_config(LLAMA3_8B).shape
+
+
+def test_uploaded_config_fills_in_the_shape(browser: Client) -> None:
+    upload = SimpleUploadedFile("config.json", json.dumps(LLAMA3_8B).encode())
+    response = browser.post(DESCRIPTION, config(config_file=upload))
+    assert as_sent(response.content.decode())["layers"] == str(LLAMA3_8B["num_hidden_layers"])
+
+
+@pytest.mark.parametrize(
+    ("sent", "sentence"),
+    [
+        ({}, "Paste the text, or choose the file."),
+        ({"config_text": "{"}, "This is not a JSON document"),
+        ({"config_text": "[" * 100_000}, "This is not a JSON document"),
+        ({"config_text": "[1]"}, "must be an object"),
+        ({"config_text": '{"model_type": "mamba"}'}, "state space"),
+        ({"config_text": '{"hidden_size": ' + "9" * 5000 + "}"}, "This is not a JSON document"),
+        ({"config_text": '{"a": "' + "x" * 256 * 1024 + '"}'}, "This is larger than 256 KiB"),
+        ({"config_file": SimpleUploadedFile("config.json", b"\xff\xfe\0")}, "This is not a JSON document"),
+        ({"config_file": SimpleUploadedFile("config.json", b" " * 300_000)}, "This is larger than 256 KiB"),
+        ({"config_file": SimpleUploadedFile("config.json", b"")}, "Paste the text, or choose the file."),
+    ],
+    ids=["nothing", "cut", "deep", "list", "mamba", "huge number", "long", "binary", "large file", "empty file"],
+)
+def test_config_that_cannot_be_read_is_refused_beside_its_field(
+    browser: Client, sent: dict[str, Any], sentence: str
+) -> None:
+    response = browser.post(DESCRIPTION, config(**sent))
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert sentence in html
+    assert re.search(r'<details class="fold" open>\s*<summary>or a model', html)
+    assert len(html) < 400_000 + len(sent.get("config_text", ""))
