@@ -106,7 +106,7 @@ _LONGEST_NAME = 200
 _TUNING = re.compile(
     r"(?:instruct|chat|it|pt|hf|base|ft|sft|dpo|rlhf|lora|qlora|pretrain(?:ing)?|finetun(?:e|ing)|training|inference|"
     r"meta|nvidia|model|dense|moe|assumed|awq|gptq|gguf|fp4|nvfp4|mxfp4|fp8|mxfp8|int4|int8|bf16|fp16|fp32|amp|w4a16|"
-    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|v1|v1\.5|224|preview|\d{4}|\d{1,3}k)",
+    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|v1|v1\.5|v0\.\d|224|preview|\d{4}|\d{1,3}k)",
     re.IGNORECASE,
 )
 
