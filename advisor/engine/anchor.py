@@ -17,8 +17,8 @@ from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import Hardware
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
 from advisor.engine.plans import Plan, legal_plans
-from advisor.engine.serving import serving_parts
-from profiling.workload import Anchor, Mode, Workload
+from advisor.engine.serving import is_served, serving_parts
+from profiling.workload import Anchor, Workload
 
 _SLOWEST, _FASTEST = 1e3, 1e-3
 _HALVINGS = 60
@@ -47,8 +47,7 @@ def anchored_pace(workload: Workload, anchor: Anchor, source: Hardware) -> float
 
 
 def _step_s(run: Workload, candidates: Candidates, pace: float) -> Floats:
-    serves = run.mode is Mode.INFERENCE and run.model is not None
-    return (serving_parts if serves else described_parts)(run, candidates, AS_IS, pace).step_s
+    return (serving_parts if is_served(run) else described_parts)(run, candidates, AS_IS, pace).step_s
 
 
 def _likely_plan(run: Workload, anchor: Anchor, source: Hardware) -> Plan:

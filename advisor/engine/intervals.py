@@ -11,6 +11,7 @@ from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, group_index
 from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import gemm_law
+from advisor.engine.serving import is_served
 from advisor.engine.step import Job, step_parts
 from catalog.specs import AcceleratorSpec
 
@@ -64,8 +65,9 @@ def link_range(job: Job, candidates: Candidates, step_s: Floats) -> tuple[Floats
     return below, above
 
 
-def step_halfwidth(levels: list[Evidence]) -> Floats:
-    return np.array([log_halfwidth(level, "step") for level in levels], dtype=np.float64)
+def step_halfwidth(job: Job, levels: list[Evidence]) -> Floats:
+    kind = "serving" if is_served(job.workload) else "step"
+    return np.array([log_halfwidth(level, kind) for level in levels], dtype=np.float64)
 
 
 def ratio_halfwidth(one: tuple[str, Evidence], other: tuple[str, Evidence]) -> float:

@@ -192,7 +192,7 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
     places = rows.hardware.link.server
     levels = [evidence(job, systems[place][0], int(gpus)) for place, gpus in zip(places, rows.gpus, strict=True)]
     low, high = link_range(job, rows, step_s)
-    width = step_halfwidth(levels)
+    width = step_halfwidth(job, levels)
     bound = sensitivities(job, rows, step_s)
     samples, capacity = samples_per_step(job, rows), rows.hardware.memory.capacity_bytes
     names = StepTime.__dataclass_fields__

@@ -16,7 +16,7 @@ from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.serving_pass import EAGER_STACKS, Pass, Tokens, pass_s
 from advisor.engine.shapes import Counted, counted
-from profiling.workload import Workload
+from profiling.workload import Mode, Workload
 
 _FLOOR_POWER = 4
 
@@ -40,6 +40,11 @@ class Spent:
 
     def plus(self, other: Self) -> Self:
         return type(self)(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
+
+
+def is_served(workload: Workload) -> bool:
+    """Whether these formulas apply: a described transformer that is not trained."""
+    return workload.mode is Mode.INFERENCE and workload.model is not None and workload.measured is None
 
 
 def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_IS, pace: float = 1.0) -> Parts:

@@ -16,11 +16,11 @@ from advisor.engine.fabric import usual_fabric
 from advisor.engine.hardware import running_dtype
 from advisor.engine.plans import is_data_parallel
 from advisor.engine.readings import captured_step, is_unverified
-from advisor.engine.serving import serving_parts
+from advisor.engine.serving import is_served, serving_parts
 from advisor.engine.stacks import hardware_of
 from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec
-from profiling.workload import MeasuredStep, Mode, Workload
+from profiling.workload import MeasuredStep, Workload
 
 _UNEXPLAINED = 0.1
 """Share of the step from which exchanges that are not understood count."""
@@ -109,7 +109,7 @@ def step_parts(job: Job, candidates: Candidates, speed: Speed = AS_IS) -> Parts:
     """One step on each candidate, by parts."""
     if job.captured is not None:
         return carried_parts(job.workload, job.captured, candidates, speed)
-    if job.workload.mode is Mode.INFERENCE and job.workload.model is not None:
+    if is_served(job.workload):
         return serving_parts(job.workload, candidates, speed, job.pace)
     return described_parts(job.workload, candidates, speed, job.pace)
 
