@@ -106,9 +106,11 @@ _LONGEST_NAME = 200
 _TUNING = re.compile(
     r"(?:instruct|chat|it|pt|hf|base|ft|sft|dpo|rlhf|lora|qlora|pretrain(?:ing)?|finetun(?:e|ing)|training|inference|"
     r"meta|nvidia|model|dense|moe|assumed|awq|gptq|gguf|fp4|nvfp4|mxfp4|fp8|mxfp8|int4|int8|bf16|fp16|fp32|amp|w4a16|"
-    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|v1|v1\.5|v0\.\d|224|preview|\d{4}|\d{1,3}k)",
+    r"w8a8|4bit|8bit|autoround|weights|uncased|cased|hf|mlperf|224|preview|\d{4}|\d{1,3}k)",
     re.IGNORECASE,
 )
+
+_RELEASE = re.compile(r"v\d(?:\.\d)?", re.IGNORECASE)
 
 
 def _candidates(name: str) -> Iterator[str]:
@@ -122,7 +124,9 @@ def _candidates(name: str) -> Iterator[str]:
     while words and _TUNING.fullmatch(words[-1]):
         words = words[:-1]
         yield "-".join(words)
-    yield "-".join(word for word in words if not _TUNING.fullmatch(word))
+    words = [word for word in words if not _TUNING.fullmatch(word)]
+    yield "-".join(words)
+    yield "-".join(word for word in words if not _RELEASE.fullmatch(word))
 
 
 def _spelled(name: str) -> str:
