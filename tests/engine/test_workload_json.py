@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.engine.plans import legal_plans
-from profiling.workload_json import WorkloadCode, WorkloadError, workload_from_json, workload_to_json
+from profiling.presets import preset_workload
+from profiling.workload import Anchor
+from profiling.workload_errors import WorkloadCode, WorkloadError
+from profiling.workload_json import workload_from_json, workload_to_json
 from profiling.workload_messages import SENTENCES, workload_sentence
 from tests.engine.machines import TRACED, TRAINING_7B, described_jobs, traced_jobs
 
@@ -108,6 +112,68 @@ def test_shapes_that_no_model_has_are_refused(pointer, value, code):
     with pytest.raises(WorkloadError) as refused:
         workload_from_json(changed(pointer, value, TRAINING_7B))
     assert refused.value.code is code
+
+
+MOE = preset_workload("moe-671b")
+SERVING = preset_workload("serve-70b-answers")
+QLORA = preset_workload("qlora-70b")
+WINDOWED = preset_workload("serve-moe-120b")
+RECOMMENDER = preset_workload("dlrm")
+ANCHORED = replace(
+    TRAINING_7B,
+    anchor=Anchor(accelerator_key="a100-sxm4-80", gpus=8, step_s=9.5, batch_per_step=64, micro_batch=1),
+)
+
+
+@pytest.mark.parametrize("job", [MOE, SERVING, QLORA, WINDOWED, RECOMMENDER, ANCHORED], ids=lambda job: job.name)
+def test_jobs_of_every_kind_come_back(job):
+    assert workload_from_json(json.loads(json.dumps(workload_to_json(job)))) == job
+
+
+@pytest.mark.parametrize(
+    ("job", "pointer", "value", "code"),
+    [
+        (MOE, "/model/experts_per_token", ..., WorkloadCode.NEEDS_FIELD),
+        (MOE, "/model/expert_ffn", ..., WorkloadCode.NEEDS_FIELD),
+        (MOE, "/model/experts", ..., WorkloadCode.NEEDS_FIELD),
+        (MOE, "/model/experts_per_token", 257, WorkloadCode.EXCEEDS),
+        (MOE, "/model/dense_layers", 62, WorkloadCode.EXCEEDS),
+        (MOE, "/model/kv_latent", ..., WorkloadCode.NEEDS_FIELD),
+        (MOE, "/model/kv_latent", 64, WorkloadCode.EXCEEDS),
+        (MOE, "/totals", workload_to_json(RECOMMENDER)["totals"], WorkloadCode.MODEL_AND_TOTALS),
+        (TRAINING_7B, "/model/shared_expert_ffn", 2048, WorkloadCode.NEEDS_FIELD),
+        (TRAINING_7B, "/model/dense_layers", 2, WorkloadCode.NEEDS_FIELD),
+        (TRAINING_7B, "/model/attention_window", 512, WorkloadCode.NEEDS_FIELD),
+        (TRAINING_7B, "/output_tokens", 100, WorkloadCode.NOT_IN_MODE),
+        (TRAINING_7B, "/weight_bits", 4, WorkloadCode.NEEDS_FIELD),
+        (TRAINING_7B, "/weight_bits", 33, WorkloadCode.OUT_OF_RANGE),
+        (ANCHORED, "/anchor/step_s", 0, WorkloadCode.OUT_OF_RANGE),
+        (ANCHORED, "/anchor/micro_batch", 65, WorkloadCode.OUT_OF_RANGE),
+        (WINDOWED, "/model/attention_window", ..., WorkloadCode.NEEDS_FIELD),
+        (WINDOWED, "/model/windowed_layers", 37, WorkloadCode.EXCEEDS),
+        (SERVING, "/lora_rank", 16, WorkloadCode.NOT_IN_MODE),
+        (SERVING, "/gradient_bits", 16, WorkloadCode.NOT_IN_MODE),
+        (QLORA, "/mode", "inference", WorkloadCode.NOT_IN_MODE),
+        (QLORA, "/lora_rank", 0, WorkloadCode.OUT_OF_RANGE),
+        (RECOMMENDER, "/totals/embedding_values_per_sample", ..., WorkloadCode.NEEDS_FIELD),
+        (RECOMMENDER, "/totals/embedding_parameters", 1e14, WorkloadCode.EXCEEDS),
+        (RECOMMENDER, "/totals/family", ..., WorkloadCode.MISSING_FIELD),
+    ],
+)
+def test_fields_that_contradict_each_other_are_refused(job, pointer, value, code):
+    with pytest.raises(WorkloadError) as refused:
+        workload_from_json(changed(pointer, value, job))
+    assert refused.value.code is code
+    assert "%(" not in workload_sentence(refused.value)
+
+
+def test_heads_need_not_divide_a_model_that_states_their_width():
+    document = changed("/model/heads", 33, TRAINING_7B)
+    with pytest.raises(WorkloadError) as refused:
+        workload_from_json(document)
+    assert refused.value.code is WorkloadCode.NOT_DIVISIBLE
+    document["model"]["head_dim"] = 128
+    assert workload_from_json(document).model.heads == 33
 
 
 @pytest.mark.parametrize("document", [None, [], "text", 5, True])
