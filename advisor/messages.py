@@ -56,6 +56,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "The capture shows no exchange and the number of parameters is not known, so only one GPU is predicted. Give "
         "the number of parameters to compare several GPUs."
     ),
+    EngineCode.GRADIENTS_ASSUMED: _(
+        "The capture shows no exchange between GPUs: that its gradients are exchanged once a step is assumed, from the "
+        "number of parameters; the range covers half and twice the bytes."
+    ),
     EngineCode.GROUPS_ASSUMED: _(
         "The capture does not say which ranks exchange with each other: taken for data-parallel ranks of the whole job."
     ),
@@ -113,6 +117,14 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "server."
     ),
     EngineCode.PLAN_INVALID: _("The plan's field %(field)s is unknown or has a value that no plan has."),
+    EngineCode.REPLICAS_ASSUMED: _(
+        "The capture shows no exchange between GPUs, so each is taken to serve on its own. If one copy of the model is "
+        "spread over several GPUs, describe the model: its links then matter."
+    ),
+    EngineCode.REPLAY_NOT_POSSIBLE: _(
+        "What waited for what cannot be told from the capture well enough to replay its step; each class of kernels is "
+        "scaled instead, and overlap and idle time are taken to stay as they were."
+    ),
     EngineCode.SERVERS_TOO_SMALL: _(
         "%(count)s offers are left out because their servers have fewer than the %(gpus)s GPUs needed."
     ),

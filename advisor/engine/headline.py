@@ -83,6 +83,8 @@ def why_no_verdict(job: Job, outcomes: Sequence[Mapping[int, Outcome]]) -> Note:
     """The reason that nothing is compared, and its parameters."""
     if not outcomes:
         return Note(VerdictCode.NO_OFFERS)
+    if job.exchange_unknown:
+        return Note(VerdictCode.ONE_GPU_CAPTURED)
     if not any(legal_plans(job.workload, gpus) for gpus in GPU_COUNTS[1:]):
         return _undivided(job.workload)
     several = [out for own in outcomes for gpus, out in own.items() if gpus > 1]

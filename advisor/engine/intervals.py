@@ -14,6 +14,7 @@ from advisor.engine.hardware import gemm_law
 from advisor.engine.serving import is_served
 from advisor.engine.step import Job, step_parts
 from catalog.specs import AcceleratorSpec
+from profiling.workload import Mode
 
 ESTIMATED_BYTES_HALFWIDTH = 0.7
 """ln range of a message size inferred from the time that it took on links that the capture does not name."""
@@ -30,9 +31,14 @@ def evidence(job: Job, accelerator: AcceleratorSpec, gpus: int) -> Evidence:
     if job.traced is None:
         return found
     if job.traced.key == accelerator.key:
-        return Evidence.ANCHORED if gpus == 1 or job.is_explained else Evidence.CALIBRATED
+        return Evidence.ANCHORED if gpus == 1 or _is_anchor(job) else Evidence.CALIBRATED
     source = _LEVELS.get(gemm_law(job.traced).evidence, Evidence.SPEC_SHEET)
     return max(found, source, key=lambda level: level.rank)
+
+
+def _is_anchor(job: Job) -> bool:
+    """Whether what the captured GPUs exchanged is known, or nothing is to be exchanged."""
+    return job.is_explained and not (job.exchange_assumed and job.workload.mode is Mode.TRAINING)
 
 
 def link_halfwidth(job: Job, candidates: Candidates, widths: Floats, network: Floats) -> Floats:

@@ -9,6 +9,7 @@ from advisor.engine.memory import Fit
 from advisor.engine.step import Job
 from catalog.specs import AcceleratorSpec, FabricSpec
 from profiling.notes import Note
+from profiling.workload import Mode
 
 _FIT_CODES = {
     Fit.TIGHT: EngineCode.MEMORY_TIGHT,
@@ -30,6 +31,8 @@ def _notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int
     dtype = running_dtype(accelerator, job.workload.precision)
     if dtype is not None and dtype != job.workload.precision and job.workload.precision not in ("fp8", "fp4"):
         yield Note(EngineCode.DTYPE_FALLBACK, {"wanted": job.workload.precision, "used": dtype})
+    if job.captured is not None and job.captured.graph is None:
+        yield Note(EngineCode.REPLAY_NOT_POSSIBLE)
     if gemm_law(accelerator).evidence != "measured":
         yield Note(EngineCode.ACCELERATOR_NOT_MEASURED, {"accelerator": accelerator.name})
 
@@ -40,6 +43,9 @@ def _link_notes(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus
         yield Note(EngineCode.FABRIC_UNKNOWN)
     elif way.path in (LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES):
         yield Note(EngineCode.FABRIC_ASSUMED)
+    if job.exchange_assumed:
+        training = job.workload.mode is Mode.TRAINING
+        yield Note(EngineCode.GRADIENTS_ASSUMED if training else EngineCode.REPLICAS_ASSUMED)
     if job.estimated_bytes:
         yield Note(EngineCode.COLLECTIVE_BYTES_ESTIMATED)
     if job.unverified:

@@ -17,10 +17,11 @@ from advisor.engine.hardware import running_dtype
 from advisor.engine.plans import is_data_parallel
 from advisor.engine.readings import captured_step, is_unverified
 from advisor.engine.serving import is_served, serving_parts
+from advisor.engine.shapes import parameter_count
 from advisor.engine.stacks import hardware_of
 from advisor.engine.system import System
 from catalog.specs import AcceleratorSpec
-from profiling.workload import MeasuredStep, Workload
+from profiling.workload import MeasuredStep, Mode, Workload
 
 _UNEXPLAINED = 0.1
 """Share of the step from which exchanges that are not understood count."""
@@ -53,6 +54,17 @@ class Job:
     def is_explained(self) -> bool:
         """Whether known waiting and transfer over the likely links account for what the capture exchanged."""
         return self.captured is None or self.captured.unexplained <= _UNEXPLAINED
+
+    @property
+    def exchange_assumed(self) -> bool:
+        """Whether a capture without any exchange stands for ranks that may have one."""
+        return self.captured is not None and not self.captured.step.collectives
+
+    @property
+    def exchange_unknown(self) -> bool:
+        """Whether a job that trains shows no exchange, and nothing tells how large its gradients are."""
+        training = self.workload.mode is Mode.TRAINING
+        return self.exchange_assumed and training and parameter_count(self.workload) is None
 
     def readings(self) -> tuple[Self, ...]:
         """The same job by the other readings of what it exchanged."""

@@ -69,7 +69,12 @@ def compare_families(
     offers: Sequence[OfferSpec],
     goal: Goal,
 ) -> tuple[Comparison, ...]:
-    """Every family and GPU count (2 and up) for which both sides are predicted, by family and count."""
+    """Every family and GPU count (2 and up) for which both sides are predicted, by family and count.
+
+    None where what the GPUs of the job exchange is not known at all: links cannot be judged by nothing.
+    """
+    if job.exchange_unknown:
+        return ()
     own = [offer for offer in offers if offer.currency == goal.currency]
     pairs = pairs_of(systems, predictions, own)
     places = [(nvlink.place, pcie.place, nvlink.prediction.gpus) for nvlink, pcie in pairs]
