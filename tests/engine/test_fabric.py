@@ -121,6 +121,13 @@ def test_send_receive_is_that_of_a_pair_however_many_stages():
     assert stages == pytest.approx(pair)
 
 
+def test_four_modules_with_direct_links_send_over_a_third_of_their_links():
+    """72 of 100 GB/s between two of four A100 (NVIDIA/nccl-tests#331)."""
+    direct = FabricSpec(topology=TopologyClass.NVLINK_DIRECT, domain_gpus=4)
+    took = seconds(System(A100_SXM, direct), CollectiveKind.SEND_RECV, GIB, 2)
+    assert GIB / took / 1e9 == pytest.approx(72, rel=0.1)
+
+
 def test_groups_of_one_take_no_time():
     assert (times([System(A100_SXM, NVSWITCH, 8)] * 3, ALL_REDUCE, MIB, 1, [1, 8, 64]) == 0).all()
 
