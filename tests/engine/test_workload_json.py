@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from advisor.engine.plans import legal_plans
 from profiling.presets import preset_workload
-from profiling.workload import Anchor
+from profiling.workload import Anchor, CollectiveWork, InputPipeline, KernelWork, ModelShape, ModelTotals, Workload
 from profiling.workload_errors import WorkloadCode, WorkloadError
 from profiling.workload_json import workload_from_json, workload_to_json
 from profiling.workload_messages import SENTENCES, workload_sentence
@@ -46,8 +46,13 @@ def test_the_examples_are_answered(path):
     assert legal_plans(job, 8)
 
 
-def test_there_are_examples():
-    assert len(EXAMPLES) >= 4
+def test_the_description_of_the_document_names_each_field_and_shows_each_example():
+    page = (EXAMPLES[0].parents[1] / "workload.md").read_text()
+    kinds = (Workload, ModelShape, ModelTotals, Anchor, InputPipeline, KernelWork, CollectiveWork)
+    for item in (item for kind in kinds for item in fields(kind)):
+        assert f"`{item.name}`" in page
+    assert all(f"examples/{path.name}" in page for path in EXAMPLES)
+    assert len(EXAMPLES) >= 8
 
 
 @pytest.mark.parametrize(
