@@ -4,9 +4,13 @@ import re
 from dataclasses import dataclass
 
 from advisor.engine.plans import Plan, Recompute
+from advisor.evaluation.measures import samples_in_a_step
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from advisor.evaluation.serving import requests_at_once
+from advisor.evaluation.shapes import sequence_length
+from profiling.known_models import find_model
+from profiling.workload import ModelShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,7 @@ def layout_of(row: MeasuredRow, *, trains: bool) -> Layout:
     dp, rest = divmod(gpus, tp * pp * cp)
     if rest or dp < 1:
         raise RowRefused(Reason.LAYOUT_INCONSISTENT)
-    batch, micro, passes = _batches(row, dp) if trains else (*requests_at_once(row, dp), 1)
+    batch, micro, passes = _batches(row, dp, gpus) if trains else (*requests_at_once(row, dp), 1)
     if trains and pp > 1 and passes == 1 and _is_interleaved(row):
         micro, passes = 1, max(1, round(batch / dp))
     plan = Plan(
@@ -49,9 +53,9 @@ def gpu_count(row: MeasuredRow) -> int:
     return stated
 
 
-def _batches(row: MeasuredRow, dp: int) -> tuple[float, int, int]:
+def _batches(row: MeasuredRow, dp: int, gpus: int) -> tuple[float, int, int]:
     """Global batch, micro-batch (0 = open) and passes; any two of them give the third."""
-    batch = row.global_batch or (row.micro_batch or 0) * dp * (row.grad_accum or 1)
+    batch = row.global_batch or (row.micro_batch or 0) * dp * (row.grad_accum or 1) or _told_otherwise(row, gpus)
     if not batch:
         raise RowRefused(Reason.BATCH_UNKNOWN)
     per_rank = max(1, -(-round(batch) // dp))
@@ -62,6 +66,17 @@ def _batches(row: MeasuredRow, dp: int) -> tuple[float, int, int]:
         micro = max(1, per_rank // row.grad_accum)
         return batch, micro, -(-per_rank // micro)
     return batch, 0, 1
+
+
+def _told_otherwise(row: MeasuredRow, gpus: int) -> float | None:
+    """A batch in tokens (``2M token batch``), or what step time and rate give together."""
+    known = find_model(row.model)
+    usual = known.sequence_length if isinstance(known, ModelShape) else 0
+    sequence = sequence_length(row.seq_len) or usual
+    tokens = re.search(r"(\d+(?:\.\d+)?)\s*([km])\s*tokens? batch", row.flags.lower())
+    if tokens and sequence:
+        return round(float(tokens.group(1)) * {"k": 1e3, "m": 1e6}[tokens.group(2)] / sequence) or None
+    return samples_in_a_step(row, gpus, sequence)
 
 
 def _is_interleaved(row: MeasuredRow) -> bool:

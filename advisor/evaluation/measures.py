@@ -23,6 +23,18 @@ def measured_step_s(row: MeasuredRow, workload: Workload, gpus: int, batch: floa
     return row.step_time_s or _from_rate(row, workload, gpus, batch)
 
 
+def samples_in_a_step(row: MeasuredRow, gpus: int, sequence: int) -> float | None:
+    """The global batch that a row's step time and its rate give together; ``sequence``: tokens, 0 where not known."""
+    if not row.step_time_s or not row.value:
+        return None
+    unit, rate = row.unit.lower(), row.value * (gpus if is_per_gpu(row) else 1)
+    if re.match(_SAMPLES, unit) and "/ms" not in unit:
+        return round(row.step_time_s * rate) or None
+    if unit.startswith("tokens/s") and sequence:
+        return round(row.step_time_s * rate / sequence) or None
+    return None
+
+
 def is_per_gpu(row: MeasuredRow) -> bool:
     """Whether a rate is that of one GPU of the job."""
     said = f"{row.metric} {row.unit}".lower()
@@ -34,15 +46,21 @@ def _from_rate(row: MeasuredRow, workload: Workload, gpus: int, batch: float) ->
     if not value:
         return None
     if row.metric in ("iteration_time", "step_time", "latency"):
-        return {"s": value, "ms": value / 1e3}.get(unit)
+        return seconds_of(value, unit)
     if row.metric == "model_tflops_per_gpu":
         flops = model_flops(workload, workload.batch_per_step)
         return flops / (value * 1e12 * gpus) if flops else None
+    rate = value * (gpus if is_per_gpu(row) else 1)
     samples = re.match(_SAMPLES, unit)
     if samples:
-        return batch / (value * (1e3 if samples.group(2) == "ms" else 1))
+        return batch / (rate * (1e3 if samples.group(2) == "ms" else 1))
     held = _held_by_one(row, workload, unit)
-    return batch * held / (value * (gpus if is_per_gpu(row) else 1)) if held else None
+    return batch * held / rate if held else None
+
+
+def seconds_of(value: float | None, unit: str) -> float | None:
+    """A time in ``s`` or ``ms``, None in anything else."""
+    return {"s": value, "ms": value / 1e3}.get(unit.lower()) if value else None
 
 
 def _held_by_one(row: MeasuredRow, workload: Workload, unit: str) -> float | None:

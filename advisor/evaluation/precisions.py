@@ -15,6 +15,7 @@ _NAMED = (
     ("fp32", r"fp32|float32|single"),
 )
 _WEIGHTS = ((4, r"int4|nf4|mxfp4|\bw4|awq|gptq|4.bit"), (8, r"int8|\bw8a16|8.bit"))
+_LEAVES_OPEN = re.compile(r"^$|fp16/bf16|bf16/fp16|^mixed|see model")
 _SIXTEEN = ("bf16", "fp16")
 
 
@@ -24,7 +25,7 @@ def precision_of(text: str, accelerator: AcceleratorSpec) -> str:
     Weights alone in fewer bits are worked with in 16. Raises RowRefused where a word is not understood.
     """
     said = text.lower()
-    if "fp16/bf16" in said or not said or "see model" in said or weight_bits_of(said):
+    if _LEAVES_OPEN.search(said) or weight_bits_of(said):
         return _usual(accelerator)
     named = next((name for name, words in _NAMED if re.search(words, said)), None)
     if named is None:

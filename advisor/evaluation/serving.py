@@ -14,7 +14,7 @@ from advisor.engine.hardware import hardware
 from advisor.engine.plans import Plan
 from advisor.engine.serving_memory import most_requests
 from advisor.engine.system import System
-from advisor.evaluation.measures import is_per_gpu
+from advisor.evaluation.measures import is_per_gpu, seconds_of
 from advisor.evaluation.refusals import Reason, RowRefused
 from advisor.evaluation.rows import MeasuredRow
 from catalog.specs import ServerSpec
@@ -94,6 +94,8 @@ def served_plan(workload: Workload, server: ServerSpec, plan: Plan) -> Plan:
 
 def served_step_s(row: MeasuredRow, requests: Requests, batch: float, gpus: int) -> float | None:
     """Seconds in which a batch of requests is answered, from the tokens that the row's rate counts."""
+    if row.metric == "latency":
+        return row.step_time_s or seconds_of(row.value, row.unit)
     if not row.value or not row.unit.lower().startswith("tokens/s"):
         return None
     counted = requests.answer or requests.prompt
@@ -101,7 +103,7 @@ def served_step_s(row: MeasuredRow, requests: Requests, batch: float, gpus: int)
 
 
 def _lengths(row: MeasuredRow) -> tuple[int, int]:
-    stated = re.fullmatch(r"(\d+)\s*/\s*(\d+)", row.seq_len)
+    stated = re.match(r"(\d+)\s*[/+]\s*(\d+)", row.seq_len)
     found = stated or next((match for words in _LENGTHS if (match := re.search(words, row.flags.lower()))), None)
     if found:
         return _count(found.group(1)), _count(found.group(2))

@@ -22,6 +22,7 @@ _RULES = (
     ("torch-eager", r"eager|lightning|accelerate|\bhf\b|hugging|pytorch|\bddp\b|fsdp|composer|float8"),
 )
 _MEGATRON_CORE_SINCE = 2023
+_TORCH_2 = 2024
 _RELATIVE = re.compile(r"transformer-?xl|\bt5|deberta", re.IGNORECASE)
 _ERA, _CONTAINER = re.compile(r"(20[12]\d)"), re.compile(r"\b(2\d)\.\d\d\b")
 
@@ -32,7 +33,16 @@ def stack_of(row: MeasuredRow) -> str | None:
     key = next((key for key, words in _RULES if re.search(words, text)), None)
     if key == "megatron-2021" and last_year(row.date) >= _MEGATRON_CORE_SINCE and "deepspeed" not in text:
         return "megatron-core"
+    if key == "torch-eager":
+        return _torch_of(text, row.date)
     return key
+
+
+def _torch_of(text: str, date: str) -> str:
+    """PyTorch without a compiler: fully sharded, or plain; before 2.0 (March 2023) and since."""
+    if re.search(r"fsdp|float8", text):
+        return "torch-fsdp"
+    return "torch-eager" if last_year(date) >= _TORCH_2 else "torch-1"
 
 
 def last_year(date: str) -> int:

@@ -72,6 +72,7 @@ def test_recomputation(text, again):
         ("", "V100-SXM2-16GB", "fp16", None),
         ("", "P100", "fp32", None),
         ("fp16/bf16", "V100-SXM2-16GB", "fp16", None),
+        ("mixed (not stated)", "RTX 4090", "bf16", None),
     ],
 )
 def test_precision(tmp_path, text, gpu, precision, bits):
@@ -101,6 +102,19 @@ def test_a_batch_alone_leaves_the_micro_batch_open(tmp_path):
     assert case_of(one(tmp_path, LLAMA, micro_batch="", global_batch="64")).plan.micro_batch == 0
 
 
+@pytest.mark.parametrize(
+    ("cells", "batch"),
+    [
+        ({"value": "8707.8", "unit": "tokens/s/GPU", "step_time_s": "15.0882", "seq_len": "4096"}, 257),
+        ({"value": "20", "unit": "samples/s", "step_time_s": "2"}, 40),
+        ({"flags": "Megatron-LM, 2M token batch"}, 244),
+    ],
+)
+def test_a_batch_that_other_cells_tell(tmp_path, cells, batch):
+    case = case_of(one(tmp_path, LLAMA, global_batch="", micro_batch="", **cells))
+    assert case.workload.batch_per_step == batch
+
+
 def test_a_named_pipeline_schedule_has_micro_batches(tmp_path):
     cells = {"tp": "1", "pp": "4", "dp": "2", "micro_batch": "16", "global_batch": "32"}
     staged = case_of(one(tmp_path, LLAMA, **cells, flags="FSDP + 1F1B")).plan
@@ -116,6 +130,7 @@ def test_a_named_pipeline_schedule_has_micro_batches(tmp_path):
         ({"value": "10000", "unit": "tokens/s (as logged: per GPU)", "metric": "tokens_per_s"}, 8 * 8192 / 80000),
         ({"value": "16", "unit": "samples/s", "metric": "train_throughput"}, 0.5),
         ({"value": "250", "unit": "ms", "metric": "iteration_time"}, 0.25),
+        ({"value": "2", "unit": "samples/s/GPU", "metric": "samples_per_s_per_gpu"}, 0.5),
     ],
 )
 def test_a_step_time_from_a_rate(tmp_path, cells, seconds):
@@ -228,6 +243,13 @@ def test_serving(tmp_path):
     assert (case.workload.model.sequence_length, case.workload.output_tokens) == (1000, 2000)
     assert (case.plan.dp, case.plan.micro_batch, case.plan.zero_stage) == (8, 8, 0)
     assert case.measured_step_s == pytest.approx(64 * 2000 / 4000)
+
+
+def test_the_latency_of_requests(tmp_path):
+    cells = NO_TIME | {"mode": "infer", "dp": "1", "tp": "8", "global_batch": "1", "micro_batch": ""}
+    cells |= {"flags": "vLLM benchmark_latency, input 1 output 200", "metric": "latency", "value": "5.5", "unit": "s"}
+    case = case_of(one(tmp_path, LLAMA, **cells))
+    assert (case.workload.model.sequence_length, case.workload.output_tokens, case.measured_step_s) == (1, 200, 5.5)
 
 
 @pytest.mark.parametrize(
