@@ -25,13 +25,14 @@ def model_of(row: MeasuredRow) -> ModelShape | ModelTotals:
     known = find_model(row.model)
     if isinstance(known, ModelTotals):
         return known
-    if known is not None:
-        return _with_row(known, row)
-    if _HYBRID.search(f"{row.model} {row.flags}"):
+    if known is None and _HYBRID.search(f"{row.model} {row.flags}"):
         raise RowRefused(Reason.STATE_SPACE_LAYERS)
-    if row.family not in TRANSFORMERS:
+    if known is None and row.family not in TRANSFORMERS:
         raise RowRefused(Reason.SHAPE_UNKNOWN)
-    return _stated(row)
+    shape = _with_row(known, row) if known else _stated(row)
+    if shape.head_dim is None and shape.heads > shape.hidden:
+        raise RowRefused(Reason.SHAPE_UNKNOWN)
+    return shape
 
 
 def layer_count(text: str) -> int | None:

@@ -262,6 +262,7 @@ def test_the_latency_of_requests(tmp_path):
         ({"global_batch": "", "micro_batch": ""}, Reason.BATCH_UNKNOWN),
         ({"precision": "posit8"}, Reason.PRECISION_UNKNOWN),
         ({"model": "Ours", "family": "cnn"}, Reason.SHAPE_UNKNOWN),
+        ({"model": "Ours", "layers": "4", "hidden": "64", "heads": "128"}, Reason.SHAPE_UNKNOWN),
         ({"model": "Ours-Mamba"}, Reason.STATE_SPACE_LAYERS),
         ({"model": "Ours", "layers": "4", "hidden": "256", "seq_len": ""}, Reason.SEQUENCE_UNKNOWN),
         (NO_TIME | {"value": "12", "unit": "s", "metric": "epoch_time"}, Reason.TIME_UNKNOWN),
