@@ -92,10 +92,12 @@ class PathLaw:
 class NetworkLaw:
     """Between servers: share of the NICs' rate that is achieved, latency of a step, 80 % range (ln).
 
+    ``host_bytes_per_s``: what a server's processors move through its sockets, inf where NICs read the GPUs' memory;
     ``hop_s``: a step from server to server; ``member_hop_s``: of a ring, from one GPU to the next inside a server.
     """
 
     efficiency: float
+    host_bytes_per_s: float
     hop_s: float
     member_hop_s: float
     log_slower: float
@@ -217,6 +219,7 @@ def network_laws() -> Mapping[str, NetworkLaw]:
         {
             row["network"]: NetworkLaw(
                 efficiency=float(row["efficiency"]),
+                host_bytes_per_s=float(row["host_bytes_per_s"]),
                 hop_s=float(row["hop_us"]) * 1e-6,
                 member_hop_s=float(row["member_hop_us"]) * 1e-6,
                 log_slower=float(row["log_slower"]),

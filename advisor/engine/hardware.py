@@ -256,7 +256,7 @@ def _link(servers: Sequence[System], routes: Sequence[Sequence[Route]]) -> Link:
         shared=np.array([[float(way.shared) for way in row] for row in routes]),
         host_bytes_per_s=_column(host * constant("host_copy_efficiency") for host in hosts),
         domain_gpus=np.array([domain_gpus(system) for system in systems], dtype=np.int64),
-        network_s_per_byte=_column(1 / (way.bytes_per_s * way.law.efficiency) if way else np.inf for way in networks),
+        network_s_per_byte=_column(1 / way.bytes_per_s if way else np.inf for way in networks),
         hop_s=_column(law.hop_s for law in laws),
         member_hop_s=_column(law.member_hop_s for law in laws),
         network_log_slower=_column(law.log_slower for law in laws),

@@ -18,7 +18,7 @@ _JOINS_SERVERS = {TopologyClass.NVL72: 72, TopologyClass.ICI_TORUS: 256}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
-    """``bytes_per_s``: one GPU's share of its server's NICs, as stated; ``law``: what is achieved over them."""
+    """``bytes_per_s``: what one GPU's share of its server's NICs achieves; ``law``: its latency and range."""
 
     bytes_per_s: float
     law: NetworkLaw
@@ -37,8 +37,9 @@ def network_of(system: System) -> Network | None:
     rate = system.fabric.network_bandwidth_bytes_per_s
     if not rate or not system.node_gpus:
         return None
-    kind = {True: "rdma", False: "tcp", None: "unstated"}[system.fabric.rdma]
-    return Network(bytes_per_s=rate / system.node_gpus, law=network_laws()[kind])
+    law = network_laws()[{True: "rdma", False: "tcp", None: "unstated"}[system.fabric.rdma]]
+    achieved = 1 / (1 / (rate * law.efficiency) + 1 / law.host_bytes_per_s)
+    return Network(bytes_per_s=achieved / system.node_gpus, law=law)
 
 
 def network_is_known(system: System, gpus: int) -> bool:
