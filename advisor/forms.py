@@ -160,7 +160,6 @@ class DescriptionForm(GoalForm, ShapeForm, TotalsForm, AnchorForm, InputForm):
             micro_batch=data["micro_batch"],
             model=self.shape,
             totals=self.totals,
-            parameters=self.parameters,
             recompute_activations=data["recompute_activations"],
             flash_attention=data["flash_attention"],
             gradient_bits=data["gradient_bits"],

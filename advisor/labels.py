@@ -71,18 +71,26 @@ STEP_SOURCES: Names = {
 
 FAMILIES: Names = {
     "dense": _("dense language models"),
-    "moe": _("mixture of experts"),
-    "encoder": _("encoders and vision transformers"),
-    "long-context": _("long context"),
+    "moe": _("mixtures of experts"),
+    "encoder": _("encoders"),
+    "transformer-decoder": _("other language models"),
+    "transformer-encdec": _("encoder-decoder transformers"),
+    "vision-transformer": _("vision transformers"),
+    "vision-language": _("vision and language"),
+    "vision": _("vision"),
     "cnn": _("convolutional networks"),
-    "vit": _("vision transformers"),
-    "rnn": _("recurrent networks"),
-    "dlrm": _("recommendation"),
+    "detection": _("detection and segmentation"),
     "diffusion": _("diffusion"),
-    "gnn": _("graph networks"),
+    "recommender": _("recommendation"),
+    "rnn": _("recurrent networks"),
+    "speech": _("speech"),
     "scientific": _("scientific computing"),
+    "llm-training": _("training of language models"),
+    "moe-training": _("training of mixtures of experts"),
+    "fine-tuning": _("fine-tuning"),
+    "serving": _("serving"),
 }
-"""Kinds of model."""
+"""Kinds of model and of job."""
 
 METHODS: Names = {
     "single": _("one GPU"),

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
 
-from advisor.examples import example_jobs, example_values
-from advisor.form_values import Values, shape_values, totals_values
+from advisor.form_values import Values, initial_of, shape_values, totals_values
 from advisor.forms import STORED_BITS, TOTALS, TRANSFORMER
 from advisor.labels import FAMILIES, name_of
+from advisor.preset_titles import PRESET_TITLES
 from profiling.hf_config import ConfigReading
 from profiling.known_models import KnownModel, find_known, known_models
+from profiling.presets import PRESETS
 from profiling.workload import ModelShape, ModelTotals
 from profiling.workload_messages import CONFIG_NOTES
 
@@ -56,9 +57,7 @@ def start_from_config(reading: ConfigReading) -> Start:
 
 
 def preset_groups() -> list[Group]:
-    return [
-        Group(title=_("Examples"), choices=tuple(Choice(key=row["key"], title=row["title"]) for row in example_jobs()))
-    ]
+    return _grouped((one.group, Choice(key=one.key, title=name_of(PRESET_TITLES, one.key))) for one in PRESETS)
 
 
 def model_groups() -> list[Group]:
@@ -81,10 +80,18 @@ def _grouped(pairs: Iterable[tuple[str, Choice]]) -> list[Group]:
 
 
 def _from_preset(key: str) -> Start:
-    values = example_values(key)
-    if not values:
+    preset = next((one for one in PRESETS if one.key == key), None)
+    if preset is None:
         return Start()
-    return Start(key=key, values=values, told=_("The form is filled in: %(title)s.") % values)
+    title = name_of(PRESET_TITLES, key)
+    known = find_known(preset.model)
+    sources = [preset.source, known.source if known else ""]
+    return Start(
+        key=key,
+        values={"title": title, **initial_of(preset.workload)},
+        told=_("The form is filled in: %(title)s. Change what differs.") % {"title": title},
+        source="; ".join(source for source in sources if source),
+    )
 
 
 def _from_model(known: KnownModel) -> Start:

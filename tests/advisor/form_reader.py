@@ -2,6 +2,8 @@
 
 from html.parser import HTMLParser
 
+from django.http import QueryDict
+
 Pair = tuple[str, str]
 
 
@@ -54,3 +56,11 @@ def as_sent(html: str, of_class: str = "description") -> dict[str, str | list[st
             before = sent[name]
             sent[name] = [*(before if isinstance(before, list) else [before]), value]
     return sent
+
+
+def as_query(sent: dict[str, str | list[str]]) -> QueryDict:
+    """The same as a view gets it."""
+    query = QueryDict(mutable=True)
+    for name, value in sent.items():
+        query.setlist(name, value if isinstance(value, list) else [value])
+    return query

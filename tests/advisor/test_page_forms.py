@@ -3,6 +3,7 @@
 import json
 import re
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,13 +11,16 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from advisor.forms import DescriptionForm
 from advisor.models import Study
+from advisor.preset_titles import PRESET_TITLES
 from profiling.hf_config import read_config
 from profiling.known_models import find_model
 from profiling.models import Trace
+from profiling.presets import PRESETS, Preset, preset_workload
 from profiling.workload import ModelShape
 from profiling.workload_json import workload_from_json, workload_to_json
-from tests.advisor.form_reader import as_sent
+from tests.advisor.form_reader import as_query, as_sent
 from tests.advisor.page_support import capture, description
 from tests.profiling.hf_configs import LLAMA3_8B
 
@@ -36,6 +40,31 @@ def test_unknown_preset_or_model_is_an_empty_form(browser: Client) -> None:
         response = browser.get(DESCRIPTION, query)
         assert response.status_code == 200
         assert as_sent(response.content.decode())["layers"] == ""
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.key)
+def test_preset_fills_in_the_form_that_means_its_job(browser: Client, preset: Preset) -> None:
+    page = browser.get(DESCRIPTION, {"preset": preset.key}).content.decode()
+    form = DescriptionForm(as_query(as_sent(page)))
+    assert form.errors == {}
+    assert replace(form.workload(), name="") == replace(preset.workload, name="")
+
+
+def test_every_preset_can_be_chosen_and_says_where_it_comes_from(browser: Client) -> None:
+    html = browser.get(DESCRIPTION, {"preset": "dlrm"}).content.decode()
+    assert [key for key in (one.key for one in PRESETS) if f'<option value="{key}"' not in html] == []
+    assert '<option value="dlrm" selected>' in html
+    assert "MLPerf" in html
+    assert dict(PRESET_TITLES) == {one.key: one.title for one in PRESETS}
+
+
+@pytest.mark.parametrize("key", ["lora-8b", "serve-moe-671b", "segmentation-3d", "weather", "embeddings"])
+def test_preset_is_answered_as_it_stands(browser: Client, key: str) -> None:
+    sent = as_sent(browser.get(DESCRIPTION, {"preset": key}).content.decode())
+    response = browser.post(DESCRIPTION, sent, follow=True)
+    assert errors_of(response.content.decode()) == []
+    assert response.status_code == 200
+    assert Study.objects.get().result["workload"]["mode"] == preset_workload(key).mode
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Qwen3-235B-A22B", "GLM4.5", "BERT-large", "ResNet-50"])

@@ -1,0 +1,46 @@
+"""Titles of the presets in the reader's language."""
+
+from django.utils.translation import gettext_lazy as _
+
+from advisor.labels import Names
+
+PRESET_TITLES: Names = {
+    "pretrain-7b": _("Pre-training a 7B language model"),
+    "pretrain-70b": _("Pre-training a 70B language model"),
+    "pretrain-405b": _("Pre-training a 405B language model"),
+    "pretrain-1b": _("Pre-training a small 1B language model"),
+    "long-context-8b": _("8B language model, context of 128k tokens"),
+    "moe-8x7b": _("Pre-training a mixture of 8 experts of 7B"),
+    "moe-30b": _("Pre-training a 30B mixture of 128 small experts"),
+    "moe-671b": _("Pre-training a 671B mixture of 256 experts in fp8"),
+    "finetune-8b": _("Fine-tuning all of an 8B language model"),
+    "finetune-70b": _("Fine-tuning all of a 70B language model"),
+    "lora-8b": _("LoRA adapters for an 8B language model"),
+    "lora-70b": _("LoRA adapters for a 70B language model"),
+    "qlora-70b": _("QLoRA adapters for a 70B language model in 4 bits"),
+    "finetune-bert": _("Fine-tuning BERT-base for classification"),
+    "pretrain-bert-large": _("Pre-training BERT-large"),
+    "protein-encoder": _("Training a 3B protein encoder"),
+    "seq2seq-finetune": _("Fine-tuning T5-3B"),
+    "resnet50": _("Training ResNet-50 on ImageNet"),
+    "resnet50-augmented": _("ResNet-50 with heavy image augmentation on the CPU"),
+    "efficientnet-b4": _("Training EfficientNet-B4 at 380 x 380"),
+    "vit-high-resolution": _("ViT-L/16 on images of 1024 x 1024"),
+    "detection": _("Training Mask R-CNN"),
+    "segmentation-3d": _("3-D segmentation of medical images with nnU-Net"),
+    "sdxl": _("Training the U-Net of SDXL at 1024 x 1024"),
+    "dit-xl": _("Training DiT-XL/2 on ImageNet at 256 x 256"),
+    "video-14b": _("Training a 14B video diffusion transformer"),
+    "dlrm": _("Training DLRM on Criteo Terabyte"),
+    "weather": _("Training a graph transformer for weather"),
+    "fno-3d": _("Training a 3-D Fourier neural operator on simulations"),
+    "protein-structure": _("Training an AlphaFold-like model"),
+    "speech": _("Training a Conformer for speech recognition"),
+    "serve-8b-chat": _("Serving an 8B language model, chat"),
+    "serve-70b-prompts": _("Serving a 70B language model, long prompts and short answers"),
+    "serve-70b-answers": _("Serving a 70B language model, short prompts and long answers"),
+    "serve-moe-671b": _("Serving a 671B mixture of experts"),
+    "serve-moe-120b": _("Serving a 120B mixture of experts in 4 bits"),
+    "embeddings": _("Computing embeddings of documents"),
+    "image-generation": _("Generating images with FLUX.1, one denoising pass"),
+}
