@@ -6,7 +6,7 @@ that is not full. In each round the prompts go through in chunks, then every ite
 Without answers (``output_tokens`` 0) only the prompts are worked through. Context parallelism is not used.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -38,6 +38,10 @@ class Spent:
     def times(self, factor: Floats | float) -> Self:
         return type(self)(**{item.name: getattr(self, item.name) * factor for item in fields(self)})
 
+    def paced(self, pace: float) -> Self:
+        """All but the exchanges, this much longer."""
+        return replace(self.times(pace), communication_s=self.communication_s)
+
     def plus(self, other: Self) -> Self:
         return type(self)(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
 
@@ -61,20 +65,22 @@ def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_
     if (rest > 0).any():
         last = _round(workload, shape, candidates, np.maximum(rest, 1.0), speed)
         spent = spent.plus(last.times(np.where(rest > 0, 1.0, 0.0)))
-    nothing = np.zeros(len(candidates))
+    spent, nothing = spent.paced(pace), np.zeros(len(candidates))
     return Parts(
-        compute_s=spent.compute_s * pace,
-        memory_s=spent.memory_s * pace,
+        compute_s=spent.compute_s,
+        memory_s=spent.memory_s,
         copy_s=nothing,
         communication_exposed_s=spent.communication_s,
         communication_hidden_s=nothing,
-        bubble_s=spent.bubble_s * pace,
-        host_s=spent.host_s * pace,
+        bubble_s=spent.bubble_s,
+        host_s=spent.host_s,
         input_s=nothing,
     )
 
 
-def token_times(workload: Workload, candidates: Candidates, speed: Speed = AS_IS) -> tuple[Floats, Floats]:
+def token_times(
+    workload: Workload, candidates: Candidates, speed: Speed = AS_IS, pace: float = 1.0
+) -> tuple[Floats, Floats]:
     """Seconds to the first token and per token after it, with ``micro_batch`` requests in flight on each replica.
 
     First token: the prompts of all of them, arriving together. Per token: mean over the answer; 0 without answers.
@@ -82,10 +88,10 @@ def token_times(workload: Workload, candidates: Candidates, speed: Speed = AS_IS
     shape = _shape(workload)
     requests = np.maximum(np.ceil(workload.batch_per_step / candidates.dp), 1.0)
     in_flight = np.minimum(candidates.micro_batch, requests)
-    first_s = _prompts(workload, shape, candidates, in_flight, speed).total_s
+    first_s = _prompts(workload, shape, candidates, in_flight, speed).paced(pace).total_s
     if workload.output_tokens < 2:
         return first_s, np.zeros(len(candidates))
-    return first_s, _iteration(workload, shape, candidates, in_flight, speed).total_s
+    return first_s, _iteration(workload, shape, candidates, in_flight, speed).paced(pace).total_s
 
 
 def _shape(workload: Workload) -> Counted:

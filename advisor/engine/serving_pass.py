@@ -77,8 +77,13 @@ def pass_s(workload: Workload, shape: Counted, candidates: Candidates, tokens: T
         compute_s=sum(compute for compute, _ in found),
         memory_s=sum(memory for _, memory in found),
         communication_s=_exchange_s(workload, shape, candidates, tokens, speed),
-        gaps_s=np.full(len(candidates), kernels * constant("serving_kernel_gap_s") / speed.host),
+        gaps_s=np.full(len(candidates), kernels * _gap_s(workload) / speed.host),
     )
+
+
+def _gap_s(workload: Workload) -> float:
+    """Least time of a kernel in a captured graph; narrow products have one more before them that quantises."""
+    return constant("serving_narrow_kernel_gap_s" if is_narrow(workload) else "serving_kernel_gap_s")
 
 
 def _rate(workload: Workload, candidates: Candidates, speed: Speed) -> Floats:
