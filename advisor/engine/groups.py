@@ -32,13 +32,23 @@ def collective_s(
     kind = CollectiveKind.ALL_REDUCE if kind is CollectiveKind.UNKNOWN else kind
     link = candidates.hardware.link
     talks = (size > 1) & (message_bytes > 0)
-    beyond = talks & (size * stride > link.domain_gpus)
+    beyond = talks & _leaves_domain(candidates, size * stride)
     seconds = np.zeros(len(candidates))
     near, far = np.flatnonzero(talks & ~beyond), np.flatnonzero(beyond)
     seconds[near] = _near_s(link, link.server[near], kind, message_bytes[near], size[near], stride[near])
     if len(far):
         seconds[far] = _far_s(_rows(link, far), kind, message_bytes[far], size[far], stride[far])
     return seconds / speed.communication
+
+
+def _leaves_domain(candidates: Candidates, span: Ints) -> NDArray[np.bool_]:
+    """Groups that are larger than a domain, or do not divide the servers: then some lie in two of them.
+
+    A rack is not filled to the last GPU but by whole groups.
+    """
+    reach = candidates.hardware.link.domain_gpus
+    straddles = (reach == candidates.hardware.host.node_gpus) & (reach % span != 0) & (candidates.gpus > reach)
+    return (span > reach) | straddles
 
 
 _TIMED = ("server", "domain_gpus", "network_s_per_byte", "hop_s", "member_hop_s", "tree_inside")
@@ -75,7 +85,7 @@ def _far_s(link: Link, kind: CollectiveKind, message_bytes: Floats, size: Ints, 
     ``inside`` ranks of a group are in one domain and use their shares of its NICs together; all-to-all and
     send-receive use the share of one rank.
     """
-    domains = np.minimum(size, np.ceil(size * stride / link.domain_gpus))
+    domains = np.minimum(size, np.maximum(np.ceil(size * stride / link.domain_gpus), 2))
     inside = size / domains
     once_s = message_bytes * link.network_s_per_byte / (1.0 if kind in _ONE_RAIL else inside)
     if kind is CollectiveKind.SEND_RECV:

@@ -152,6 +152,17 @@ def test_a_rack_is_one_domain_of_many_servers():
     assert seconds(rack, ALL_REDUCE, GIB, 64) < seconds(trays, ALL_REDUCE, GIB, 64) / 3
 
 
+def test_a_group_that_does_not_divide_its_servers_straddles_two():
+    """Six tensor-parallel ranks on servers of eight: the second group has two here and four there."""
+    systems = [System(H100_SXM, over(NVSWITCH, 3200), 8)] * 2
+    plans = (Plan(tp=6, dp=4), Plan(tp=4, dp=6))
+    candidates = Candidates.of(hardware(systems, "bf16"), plans, np.arange(2))
+    message, stride = np.full(2, 64 * MIB), np.ones(2, dtype=np.int64)
+    six, four = collective_s(candidates, ALL_REDUCE, message, size=candidates.tp, stride=stride, speed=AS_IS)
+    assert six > 1.2 * seconds(systems[0], ALL_REDUCE, 64 * MIB, 6)
+    assert four == pytest.approx(seconds(systems[0], ALL_REDUCE, 64 * MIB, 4))
+
+
 def test_groups_of_a_server_share_its_nics():
     """Eight groups of one rank a server: each has an eighth of what one group of all ranks has."""
     system = System(A100_SXM, over(NVSWITCH, 100), 8)
