@@ -100,7 +100,7 @@ def dense_shape_for(parameters: float, sequence_length: int = 4096) -> ModelShap
 
 _LAYERS = re.compile(r"\(\s*(\d{1,4})\s+layers?\s*\)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\([^()]*\)")
-_SEPARATORS = re.compile(r"[\s_\-/:,+]+")
+_SEPARATORS = re.compile(r"[\s_\-/:,]+")
 _LONGEST_NAME = 200
 # How weights were tuned, stored or published: the shape is the same.
 _TUNING = re.compile(
@@ -111,6 +111,9 @@ _TUNING = re.compile(
 )
 
 _RELEASE = re.compile(r"v\d(?:\.\d)?", re.IGNORECASE)
+
+# The point of a release, not of a size: "llama31-8b" is Llama3.1-8B, but "opt-27b" is not OPT-2.7B.
+_RELEASE_POINT = re.compile(r"(?<=[A-Za-z]\d)\.(?=\d-)")
 
 
 def _candidates(name: str) -> Iterator[str]:
@@ -130,7 +133,7 @@ def _candidates(name: str) -> Iterator[str]:
 
 
 def _spelled(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]", "", name.lower())
+    return re.sub(r"[^a-z0-9.]", "", name.lower().replace("+", "plus"))
 
 
 @cache
@@ -140,6 +143,9 @@ def _index() -> Mapping[str, KnownModel]:
         for name in (known.key, *known.aliases):
             if index.setdefault(_spelled(name), known) is not known:
                 raise ValueError(f"two known models are called {name}")
+    for known in known_models():
+        for name in (known.key, *known.aliases):
+            index.setdefault(_spelled(_RELEASE_POINT.sub("", name)), known)
     index.pop("", None)
     return index
 

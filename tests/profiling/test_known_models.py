@@ -47,6 +47,9 @@ TOTALS = [known for known in known_models() if isinstance(known.model, ModelTota
         ("NCF-ml20m", "NCF"),
         ("DLRM (model size large)", "DLRM-large"),
         ("SDXL (kohya sd-scripts)", "SDXL"),
+        ("llama31_405b", "Llama3.1-405B"),
+        ("Command R+", "Command-R-Plus-104B"),
+        ("GPT-22B", "Megatron-22B"),
         ("Wan 2.2 14B (DiT video)", "Wan2.1-14B"),
         ("Transformer-XL-base", "Transformer-XL-base"),
     ],
@@ -57,7 +60,16 @@ def test_a_model_is_found_as_people_spell_it(name, key):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "?", "7B (dense; model not named in table)", "Llama-like-7B", "nanoGPT 4M", "Nemotron_3_Super", "x" * 9999],
+    [
+        "",
+        "?",
+        "7B (dense; model not named in table)",
+        "Llama-like-7B",
+        "nanoGPT 4M",
+        "Nemotron_3_Super",
+        "OPT-27B",
+        "x" * 9999,
+    ],
 )
 def test_what_is_not_public_or_no_transformer_alone_is_not_guessed(name):
     assert find_model(name) is None
