@@ -1,6 +1,6 @@
 """Public models by name: what ``data/known_shapes.csv`` and ``data/known_totals.csv`` say of them, with their sources.
 
-Shapes are what the model's published configuration says; the parameters that they imply lie within 2 % of
+Shapes are what the published configuration of a model says; the parameters that they imply lie within 3 % of
 ``published_parameters``. Totals were counted by running a model's layers without data, forward, for one sample, in
 training mode: ``flops_per_sample`` are matrix products, convolutions and attention, a multiply-add as two;
 ``kernels_per_pass`` every operation that is not a view; ``traffic_bytes_per_sample`` what those that are no product
