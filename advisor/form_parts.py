@@ -1,7 +1,7 @@
 """What both forms share: the goal of the buyer, and sections of fields."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django import forms
@@ -14,6 +14,8 @@ from advisor.engine.plans import GPU_COUNTS
 from advisor.fields import Amount
 from catalog.specs import PricingModel
 from profiling.services import visible
+from profiling.workload_errors import WorkloadError
+from profiling.workload_messages import workload_sentence
 
 
 def fields_of(form: forms.Form, *names: str) -> Iterator[BoundField]:
@@ -47,6 +49,15 @@ def ignore(form: forms.Form, names: Iterable[str]) -> None:
     for name in names:
         form.errors.pop(name, None)
         form.cleaned_data[name] = None
+
+
+def refuse_contradictions(form: forms.Form, check: Callable[[], None]) -> None:
+    """What a workload may not say together, beside the field that says it, where the form can say so."""
+    try:
+        check()
+    except WorkloadError as error:
+        name = error.pointer.rpartition("/")[2]
+        form.add_error(name if name in form.fields else None, workload_sentence(error))
 
 
 class GoalForm(forms.Form):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from advisor.engine.stacks import stack_names, stacks
 from advisor.fields import CaptureFiles, WholeNumber
-from advisor.form_parts import GoalForm, Section, ask_for, fields_of, ignore
+from advisor.form_parts import GoalForm, Section, ask_for, fields_of, ignore, refuse_contradictions
 from advisor.hints import CaptureHints
 from advisor.kinds import Kind, kind_named
 from advisor.optional_forms import AnchorForm, InputForm, TotalsForm
@@ -17,6 +17,7 @@ from advisor.shape_form import ATTENTION, EXPERTS, MAIN, ShapeForm
 from catalog.selectors import accelerator_specs
 from profiling.services import display_name
 from profiling.workload import Mode, Workload
+from profiling.workload_checks import check_model, check_workload
 from profiling.workload_json import PRECISIONS
 
 PRECISION_CHOICES = [(name, name.upper()) for name in reversed(PRECISIONS)]
@@ -145,9 +146,13 @@ class DescriptionForm(GoalForm, ShapeForm, TotalsForm, AnchorForm, InputForm):
             self.add_error("kind", gettext("Adapters are predicted for transformers alone."))
         if kind in (Kind.TRAINING, Kind.FULL):
             ignore(self, ["weight_bits"])
+        if kind == Kind.INFERENCE:
+            ignore(self, ["gradient_bits"])
         batch, micro = self.cleaned_data.get("batch_per_step"), self.cleaned_data.get("micro_batch")
         if batch and micro and micro > batch:
             self.add_error("micro_batch", gettext("The micro-batch cannot be larger than the batch per step."))
+        if not self.errors:
+            refuse_contradictions(self, lambda: check_workload(self.workload()))
         return data
 
     def workload(self) -> Workload:
@@ -227,6 +232,9 @@ class CaptureForm(GoalForm, ShapeForm):
         data = super().clean()
         if any(self.data.get(self.add_prefix(name)) for name in self.NEEDED):
             ask_for(self, self.NEEDED, gettext("Fill in this field too, or empty the whole section."))
+        shape = None if self.errors else self.shape
+        if shape is not None:
+            refuse_contradictions(self, lambda: check_model(shape))
         return data
 
     def study_title(self) -> str:

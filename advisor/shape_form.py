@@ -83,7 +83,7 @@ class ShapeForm(forms.Form):
         low=1,
         high=1_000_000,
         required=False,
-        help_text=_("moe_intermediate_size in config.json; empty: the MLP size"),
+        help_text=_("moe_intermediate_size in config.json"),
     )
     shared_expert_ffn = WholeNumber(
         label=_("Size of the shared experts"), low=0, high=1_000_000, required=False, help_text=_("All together")
@@ -175,15 +175,16 @@ class ShapeForm(forms.Form):
         for name in ("dense_layers", "windowed_layers"):
             if layers and (given.get(name) or 0) > layers:
                 self.add_error(name, gettext("The model does not have so many layers."))
-        if given.get("windowed_layers"):
-            ask_for(self, ["attention_window"], gettext("Say how many tokens the window has."))
+        if given.get("windowed_layers") or given.get("attention_window"):
+            both = gettext("Say how many tokens the window has, and how many layers have one.")
+            ask_for(self, ["attention_window", "windowed_layers"], both)
         return data
 
     def _check_experts(self) -> None:
         given = self.cleaned_data
         experts, chosen = given.get("experts"), given.get("experts_per_token")
         if any(given.get(name) for name in EXPERTS):
-            both = gettext("A mixture of experts needs the number of experts, and how many a token uses.")
-            ask_for(self, ["experts", "experts_per_token"], both)
+            needed = gettext("A mixture of experts needs their number, how many a token uses, and the size of one.")
+            ask_for(self, ["experts", "experts_per_token", "expert_ffn"], needed)
         if experts and chosen and chosen > experts:
             self.add_error("experts_per_token", gettext("A token cannot use more experts than there are."))

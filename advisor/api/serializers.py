@@ -12,9 +12,10 @@ from advisor.answers import catalog_accelerator
 from advisor.engine.cost import Goal, Objective
 from advisor.engine.plans import GPU_COUNTS
 from advisor.hints import CaptureHints
+from advisor.job_documents import Origin, described_job
 from catalog.specs import PricingModel
 from profiling.services import visible
-from profiling.workload import Mode
+from profiling.workload import Mode, Workload
 from profiling.workload_json import PRECISIONS
 
 
@@ -63,10 +64,62 @@ class GoalSerializer(StrictSerializer):
 
 
 class DescribedStudySerializer(GoalSerializer):
-    """A job by its workload document (docs/workload.md)."""
+    """A job by its workload document (docs/workload.md).
+
+    With ``preset``, ``model`` or ``hf_config`` the document says only what differs from there.
+    """
+
+    STARTS = ("preset", "model", "hf_config")
 
     title = serializers.CharField(max_length=120, required=False)
-    workload = serializers.JSONField(help_text="The workload document; see docs/workload.md.")
+    workload = serializers.JSONField(
+        required=False,
+        help_text="The workload document; see docs/workload.md. A JSON merge patch (RFC 7396) where it starts from "
+        "preset, model or hf_config.",
+    )
+    preset = serializers.CharField(max_length=80, required=False, help_text="A key of /api/v1/presets/.")
+    model = serializers.CharField(max_length=200, required=False, help_text="A name of /api/v1/models/.")
+    hf_config = serializers.JSONField(required=False, help_text="A model's config.json as Hugging Face publishes it.")
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        given = [name for name in self.STARTS if name in data]
+        if len(given) > 1:
+            one = _("Start from one of %(names)s only.") % {"names": ", ".join(given)}
+            raise serializers.ValidationError({given[1]: [ErrorDetail(one, "invalid_choice")]})
+        if not given and "workload" not in data:
+            required = ErrorDetail(self.fields["workload"].error_messages["required"], "required")
+            raise serializers.ValidationError({"workload": [required]})
+        return data
+
+    def workload_of(self) -> Workload:
+        """Raises StartError or WorkloadError."""
+        data = self.validated_data
+        origin = Origin(**{name: data[name] for name in self.STARTS if name in data})
+        return described_job(data.get("workload"), origin)
+
+
+class PresetSerializer(serializers.Serializer):
+    """A named job."""
+
+    key = serializers.CharField()
+    title = serializers.CharField(help_text="In the language of Accept-Language.")
+    group = serializers.CharField()
+    model = serializers.CharField(help_text="Its name in /api/v1/models/.")
+    workload = serializers.JSONField(help_text="The workload document.")
+    source = serializers.CharField()
+
+
+class KnownModelSerializer(serializers.Serializer):
+    """A public model: ``model`` (a transformer's shape) or ``totals`` (any other), as in a workload document."""
+
+    name = serializers.CharField()
+    aliases = serializers.ListField(child=serializers.CharField())
+    family = serializers.CharField()
+    published_parameters = serializers.FloatField()
+    sample = serializers.CharField(help_text="What one sample of the totals is.")
+    model = serializers.JSONField(required=False)
+    totals = serializers.JSONField(required=False)
+    source = serializers.CharField()
 
 
 class CaptureStudySerializer(GoalSerializer):

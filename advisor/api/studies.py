@@ -28,6 +28,7 @@ from advisor.api.serializers import (
     StudySerializer,
 )
 from advisor.engine.explain import EngineRefusal
+from advisor.job_documents import StartError
 from advisor.models import Study
 from advisor.owners import api_owner
 from advisor.pipeline import STUDY_STEPS
@@ -37,7 +38,7 @@ from profiling.messages import sentence as reader_sentence
 from profiling.notes import Refusal, RefusalCode
 from profiling.services import display_name
 from profiling.standing import Standing
-from profiling.workload_json import WorkloadError, workload_from_json
+from profiling.workload_json import WorkloadError
 from profiling.workload_messages import workload_sentence
 
 
@@ -92,13 +93,15 @@ def _of_description(request: Request) -> Study:
     asked = DescribedStudySerializer(data=request.data)
     asked.is_valid(raise_exception=True)
     try:
-        workload = workload_from_json(asked.validated_data["workload"])
+        workload = asked.workload_of()
         return services.create_described_study(
             owner=api_owner(request),
             title=asked.validated_data.get("title", workload.name[:120]),
             workload=workload,
             goal=asked.goal(),
         )
+    except StartError as error:
+        raise Unprocessable(str(error), code=error.code, pointer=f"#/{error.field}") from error
     except WorkloadError as error:
         pointer = f"#/workload{error.pointer}"
         raise Unprocessable(workload_sentence(error), code=str(error.code), pointer=pointer) from error

@@ -1,7 +1,7 @@
 """What commands share: reading a workload file, and ending with one clear sentence and exit code 2 on bad input."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from django.core.management import BaseCommand
 from django.utils.translation import gettext as _
 
 from advisor.engine.explain import EngineRefusal
+from advisor.job_documents import Origin, StartError, described_job
 from advisor.wording import sentence
 from profiling.messages import sentence as reader_sentence
 from profiling.notes import Refusal
@@ -36,12 +37,19 @@ def bad_input_ends(command: BaseCommand) -> Iterator[None]:
         why = workload_sentence(error)
     except EngineRefusal as refusal:
         why = sentence(refusal.code, refusal.params)
-    except BadInput as error:
+    except (BadInput, StartError) as error:
         why = str(error)
     else:
         return
     command.stderr.write(why)
     sys.exit(BAD_INPUT)
+
+
+def described_workload(options: Mapping[str, Any]) -> Workload:
+    """The job of ``--workload`` or ``--preset``. Raises BadInput, StartError or WorkloadError."""
+    if options["preset"]:
+        return described_job(None, Origin(preset=options["preset"]))
+    return read_workload(options["workload"])
 
 
 def read_workload(path: Path) -> Workload:

@@ -23,11 +23,6 @@ STUDIES = "/api/v1/studies/"
 
 
 @pytest.fixture
-def key() -> dict[str, str]:
-    return {"Authorization": f"Api-Key {APIKey.objects.create_key(name='sales')[1]}"}
-
-
-@pytest.fixture
 def other_key() -> dict[str, str]:
     return {"Authorization": f"Api-Key {APIKey.objects.create_key(name='others')[1]}"}
 

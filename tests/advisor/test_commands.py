@@ -123,7 +123,7 @@ def test_advise_refuses_with_one_sentence(catalog: None, arguments: list[str], s
     ("arguments", "said"),
     [
         (["--sku", "aws/none", "--gpus", "8"], "no server aws/none"),
-        (["--sku", "aws/p4de.24xlarge", "--gpus", "3"], "cannot be divided"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "67"], "cannot be divided"),
         (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", "{"], "not valid JSON"),
         (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", '{"dp": -1}'], "dp"),
     ],
@@ -173,3 +173,24 @@ def test_production_settings_pass_djangos_own_checks(tmp_path: Path) -> None:
     run = subprocess.run(command, cwd=REPOSITORY, env=environment, stderr=subprocess.PIPE, text=True, check=False)
 
     assert run.returncode == 0, run.stderr
+
+
+def test_a_named_job_is_advised_on_and_predicted(catalog: None) -> None:
+    advised = answer("advise", "--preset", "lora-8b")
+    predicted = answer("predict", "--preset", "lora-8b", "--sku", "aws/p4de.24xlarge", "--gpus", "8")
+
+    assert advised["workload"]["name"] == "LoRA adapters for an 8B language model"
+    assert advised["offers"]
+    assert predicted["samples_per_step"] == 32
+
+
+def test_the_plans_of_both_sides_of_the_verdict_are_printed(catalog: None) -> None:
+    plans = {one["role"]: one for one in answer("advise", "--workload", EXAMPLE, "--gpus", "8")["plans"]}
+
+    assert {"nvlink", "pcie", "top_offer"} <= set(plans)
+    methods = [one["method"] for one in plans["nvlink"]["plans"]]
+    assert len(methods) == len(set(methods)) > 3
+
+
+def test_a_preset_that_is_not_there_is_named(catalog: None) -> None:
+    assert "no preset abacus" in refused("advise", "--preset", "abacus")

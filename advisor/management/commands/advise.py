@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from advisor import answers
 from advisor.engine.cost import Goal, Objective
 from advisor.hints import CaptureHints
-from advisor.management.refusals import BadInput, bad_input_ends, read_workload
+from advisor.management.refusals import BadInput, bad_input_ends, described_workload
 from advisor.wording import worded
 from catalog.specs import PricingModel
 from profiling.analysis import analyse
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         job = parser.add_mutually_exclusive_group(required=True)
         job.add_argument("--trace", nargs="+", type=Path, metavar="PATH", help="capture: files or folders of one job")
         job.add_argument("--workload", type=Path, metavar="FILE.json", help="description; see docs/workload.md")
+        job.add_argument("--preset", metavar="KEY", help="a named job; GET /api/v1/presets/ and the form list them")
         parser.add_argument("--gpus", type=int, choices=[1, 2, 4, 8], help="exactly so many GPUs")
         parser.add_argument("--objective", choices=[one.value for one in Objective], default=Objective.COST.value)
         kinds = [one.value for one in PricingModel]
@@ -61,8 +62,8 @@ def _answer(options: dict[str, Any]) -> answers.Answer:
         samples=options["samples"],
         pricing_models=tuple(PricingModel(one) for one in options["pricing"]),
     )
-    if options["workload"]:
-        return answers.described(workload=read_workload(options["workload"]), goal=goal, limit=options["limit"])
+    if options["workload"] or options["preset"]:
+        return answers.described(workload=described_workload(options), goal=goal, limit=options["limit"])
     if options["accelerator"] and answers.catalog_accelerator(options["accelerator"], None) is None:
         raise BadInput(_("The catalog has no accelerator %(key)s.") % {"key": options["accelerator"]})
     hints = CaptureHints(

@@ -11,7 +11,7 @@ from advisor import answers
 from advisor.engine.document import prediction_document
 from advisor.engine.plans import plan_from_json
 from advisor.engine.prediction import predict
-from advisor.management.refusals import BadInput, bad_input_ends, read_json, read_workload
+from advisor.management.refusals import BadInput, bad_input_ends, described_workload, read_json
 from advisor.wording import worded
 from catalog import selectors as catalog
 
@@ -20,7 +20,9 @@ class Command(BaseCommand):
     help = "Predicts one job on one server of the catalog."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--workload", type=Path, required=True, metavar="FILE.json", help="see docs/workload.md")
+        job = parser.add_mutually_exclusive_group(required=True)
+        job.add_argument("--workload", type=Path, metavar="FILE.json", help="see docs/workload.md")
+        job.add_argument("--preset", metavar="KEY", help="a named job; GET /api/v1/presets/ and the form list them")
         parser.add_argument("--sku", required=True, metavar="PROVIDER/SKU", help="a server of the catalog")
         parser.add_argument("--gpus", type=int, required=True)
         parser.add_argument("--plan", help='as JSON, for example {"dp": 4, "tp": 2}; default: the best that fits')
@@ -39,7 +41,7 @@ class Command(BaseCommand):
 
 
 def _document(options: dict[str, Any]) -> dict[str, Any]:
-    workload, server = read_workload(options["workload"]), catalog.server_spec(options["sku"])
+    workload, server = described_workload(options), catalog.server_spec(options["sku"])
     if server is None:
         raise BadInput(_("The catalog has no server %(sku)s; write it as provider/sku.") % {"sku": options["sku"]})
     traced = answers.measured_on(workload)
