@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from advisor.calibration import attention, gemm, memory
+from advisor.calibration import attention, gemm, memory, stacks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,4 +18,6 @@ FITS = (
     Fit(name="gemm.csv", table=gemm.table),
     Fit(name="attention.csv", table=attention.table),
     Fit(name="memory.csv", table=memory.table),
+    Fit(name="stacks.csv", table=stacks.stacks_table),
+    Fit(name="chips.csv", table=stacks.chips_table),
 )

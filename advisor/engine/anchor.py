@@ -51,13 +51,16 @@ def _step_s(run: Workload, candidates: Candidates, pace: float) -> Floats:
 
 
 def _likely_plan(run: Workload, anchor: Anchor, source: Hardware) -> Plan:
-    """The plainest plan that fits: data-parallel where it does, else the fastest of the others."""
+    """The plainest plan: data-parallel where its states fit, else the fastest of the others that do.
+
+    A micro-batch that the buyer names ran, whatever the memory formula says of it.
+    """
     plans = legal_plans(run, anchor.gpus)
     if not plans:
         raise EngineRefusal(EngineCode.NO_LEGAL_PLAN, gpus=anchor.gpus)
     rows = Candidates.of(source.take(np.zeros(len(plans), dtype=np.int64)), plans, np.arange(len(plans)))
     fits = fit(run, need_bytes(run, rows), rows.hardware.memory.capacity_bytes, None)
-    ready = fits <= FITS_IN_ORDER.index(Fit.UNKNOWN)
+    ready = (fits <= FITS_IN_ORDER.index(Fit.UNKNOWN)) | (anchor.micro_batch is not None)
     seconds = _step_s(run, rows, 1.0)
     plain = np.array([plan.gpus == plan.dp and plan.zero_stage == 0 and plan.recompute == "none" for plan in plans])
     order = np.lexsort((seconds, ~plain, ~ready))

@@ -231,6 +231,12 @@ def network_laws() -> Mapping[str, NetworkLaw]:
 
 
 @cache
+def training_scales() -> Mapping[tuple[str, str], float]:
+    """(silicon family, class of precision) -> time of products in training runs over the law of short ones."""
+    return MappingProxyType({(row["silicon"], row["precision"]): float(row["scale"]) for row in _rows("chips.csv")})
+
+
+@cache
 def boxes() -> Mapping[tuple[str, str], Box]:
     """(path, silicon family) -> measured box."""
     return MappingProxyType(

@@ -5,8 +5,8 @@ import numpy as np
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.captured import Captured, Reading, kernel_time_s
 from advisor.engine.collectives import Floats
-from advisor.engine.described import gradient_value_bytes
-from advisor.engine.exchanges import Replicas, gradient_exchange
+from advisor.engine.demand import gradient_value_bytes
+from advisor.engine.exchanges import Replicas, gradient_exchange, gradient_times
 from advisor.engine.groups import collective_s
 from advisor.engine.shapes import bytes_per_value, parameter_count
 from advisor.engine.stacks import stack_of
@@ -75,13 +75,18 @@ def new_gradients(
     if workload.mode is Mode.INFERENCE or parameters is None:
         return np.zeros(len(candidates)), np.zeros(len(candidates))
     stack = stack_of(workload.stack)
-    found = gradient_exchange(
+    times = gradient_times(
         Replicas(parameters=parameters / candidates.tp, size=candidates.dp, stride=candidates.tp),
         candidates,
         speed,
-        stack=stack,
         gradient_bytes=captured.reading.pace * gradient_value_bytes(workload, stack),
         weight_bytes=bytes_per_value(workload.precision),
+    )
+    found = gradient_exchange(
+        times,
+        zero_stage=candidates.zero_stage,
+        pp=candidates.pp,
+        overlap=stack.gradient_overlap,
         micro_s=window_s,
         passes=np.ones(len(candidates)),
     )

@@ -21,7 +21,6 @@ from advisor.engine.exchanges import tensor_exchange_s
 from advisor.engine.hardware import Hardware
 from advisor.engine.kernels import Work
 from advisor.engine.shapes import counted
-from advisor.engine.stacks import stack_of
 from advisor.engine.transformer import micro_batch_pieces
 from profiling.workload import KernelClass, KernelWork, Workload
 
@@ -80,11 +79,11 @@ def _divided(workload: Workload, captured: Captured, candidates: Candidates, spe
     ones = np.ones(len(candidates))
     if workload.model is None or not (candidates.tp > 1).any():
         return Work(compute_s=ones, memory_s=ones), 0 * ones
-    shape, stack = counted(workload.model, workload.parameters), stack_of(workload.stack)
+    shape = counted(workload.model, workload.parameters)
     rows = candidates.passing(workload.batch_per_step / captured.step.gpu_count)
     there = replace(rows, hardware=captured.source.take(np.zeros(len(candidates), dtype=np.int64)))
-    parts = micro_batch_pieces(workload, shape, there, AS_IS, stack).total
-    whole = micro_batch_pieces(workload, shape, there.undivided(), AS_IS, stack).total
+    parts = micro_batch_pieces(workload, shape, there, AS_IS).total
+    whole = micro_batch_pieces(workload, shape, there.undivided(), AS_IS).total
     share = parts.total_s / whole.total_s
     return Work(compute_s=share, memory_s=share), tensor_exchange_s(workload, shape, rows, speed)
 

@@ -1,144 +1,70 @@
-"""Step of a job that is known by its description: work counted, exchanges of the plan, bubble, host and input."""
+"""Step of a job that is known by its description: its demand, as its software runs it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.exchanges import (
-    Exchange,
-    Replicas,
-    gradient_exchange,
-    handover_s,
-    layer_exchanges,
-    no_exchange,
-)
-from advisor.engine.kernels import Work, streamed
-from advisor.engine.shapes import Counted, bytes_per_value, counted
+from advisor.engine.demand import Demand, demand_of
+from advisor.engine.exchanges import Exchange, gradient_exchange, no_exchange, overlapped
+from advisor.engine.kernels import Work
 from advisor.engine.stacks import Stack, stack_of
-from advisor.engine.totals import embedding_exchange, totals_launch_s, totals_work
-from advisor.engine.transformer import micro_batch_pieces, stage_share
-from profiling.workload import Mode, ModelTotals, Workload
+from profiling.workload import Workload
 
 _FLOOR_POWER = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
-    """What one rank of the slowest pipeline stage does in one micro-batch, and the weights that it holds.
-
-    ``work``: kernels; ``exchange``: inside the layers; ``handover_s``: to the next stage and back; ``launching_s``:
-    host time. ``replicas``: groups of ranks with the same weights.
-    """
-
-    work: Work
-    exchange: Exchange
-    handover_s: Floats
-    launching_s: Floats
-    replicas: tuple[Replicas, ...]
-
-
-def described_parts(
-    workload: Workload, candidates: Candidates, speed: Speed, pace: float = 1.0, stack: Stack | None = None
-) -> Parts:
+def described_parts(workload: Workload, candidates: Candidates, speed: Speed, pace: float = 1.0) -> Parts:
     """One step of a described job, by parts; one row per candidate.
 
-    ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say. ``stack``:
-    instead of the workload's own (calibration tries others).
+    ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say.
     """
-    stack, passes = stack or stack_of(workload.stack), passes_per_step(workload, candidates)
-    one = _demand(workload, candidates, speed, stack)
-    work, launching_s = one.work.times(pace), one.launching_s * pace / speed.host
-    shown_s = one.exchange.exposed_s + one.handover_s
+    stack = stack_of(workload.stack)
+    chip = candidates.hardware.compute.training_scale
+    parts = composed(demand_of(workload, candidates, speed, stack), stack, chip, pace, host_speed=speed.host)
+    return with_input(workload, parts, candidates, speed)
+
+
+def composed(demand: Demand, stack: Stack, chip: Floats | float, pace: float = 1.0, host_speed: float = 1.0) -> Parts:
+    """One step of this demand. ``chip``: time of products and attention in long runs over the laws of short ones."""
+    passes, whole = demand.passes, np.ceil(demand.passes)
+    work = _work(demand, stack, chip).times(pace)
+    launching_s = demand.layer_launches * stack.host_launch_s + demand.expert_launches * stack.expert_launch_s
+    inside = _inside(demand, stack, work.total_s)
+    shown_s = inside.exposed_s + demand.handover_s
     busy_s = passes * (work.total_s + shown_s)
-    host_s = _floored(busy_s, np.ceil(passes) * launching_s) - busy_s
-    micro_s = (busy_s + host_s) / np.ceil(passes)
-    bubble_s = (candidates.pp - 1) / candidates.vpp * micro_s
-    gradients = _gradients(workload, one, candidates, speed, stack, micro_s, np.ceil(passes))
-    update = _update(workload, one, candidates, speed).times(pace)
-    busy = Parts(
+    host_s = _floored(busy_s, whole * launching_s * pace / host_speed) - busy_s
+    micro_s = (busy_s + host_s) / whole
+    gradients = _gradients(demand, stack, micro_s, whole)
+    update = demand.update.times(pace)
+    return Parts(
         compute_s=passes * work.compute_s,
         memory_s=passes * work.memory_s + update.memory_s,
-        copy_s=np.zeros(len(candidates)),
+        copy_s=np.zeros(len(passes)),
         communication_exposed_s=passes * shown_s + gradients.exposed_s,
-        communication_hidden_s=passes * one.exchange.hidden_s + gradients.hidden_s,
-        bubble_s=bubble_s,
+        communication_hidden_s=passes * inside.hidden_s + gradients.hidden_s,
+        bubble_s=(demand.pp - 1) / demand.vpp * micro_s,
         host_s=host_s,
-        input_s=np.zeros(len(candidates)),
-    )
-    return with_input(workload, busy, candidates, speed)
-
-
-def passes_per_step(workload: Workload, candidates: Candidates) -> Floats:
-    """Micro-batches that the busiest rank works through in a step; a fraction where the last one is not full.
-
-    The others wait for it: nine samples on eight GPUs take as long as sixteen.
-    """
-    return np.maximum(np.ceil(workload.batch_per_step / candidates.dp) / candidates.micro_batch, 1.0)
-
-
-def _demand(workload: Workload, candidates: Candidates, speed: Speed, stack: Stack) -> Demand:
-    if workload.model is not None:
-        return _transformer_demand(workload, counted(workload.model, workload.parameters), candidates, speed, stack)
-    if workload.totals is not None:
-        return _totals_demand(workload, workload.totals, candidates, speed, stack)
-    raise ValueError("a described job has a model shape or totals")
-
-
-def _transformer_demand(
-    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack
-) -> Demand:
-    work = micro_batch_pieces(workload, shape, candidates, speed, stack).total
-    several_stages = (candidates.pp > 1).any()
-    layers_s = shape.layers * stack.host_launch_s + shape.moe_layers * stack.expert_launch_s
-    return Demand(
-        work=work,
-        exchange=layer_exchanges(workload, shape, candidates, speed, stack, work.total_s),
-        handover_s=handover_s(workload, shape, candidates, speed) if several_stages else np.zeros(len(candidates)),
-        launching_s=_launches(workload, candidates) * stage_share(shape, candidates) * layers_s,
-        replicas=_replicas(workload, shape, candidates),
+        input_s=np.zeros(len(passes)),
     )
 
 
-def _launches(workload: Workload, candidates: Candidates) -> Floats:
-    """Passes through a layer's launches: the backward pass launches about twice as much."""
-    return (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
+def _work(demand: Demand, stack: Stack, chip: Floats | float) -> Work:
+    pieces = demand.pieces
+    products = pieces.products.times(stack.products_scale * chip)
+    attention = pieces.attention.times(stack.attention_scale * chip)
+    experts = pieces.experts.times(stack.expert_scale * chip)
+    return products + experts + attention + pieces.elementwise.times(stack.elementwise_scale) + pieces.routing
 
 
-def _replicas(workload: Workload, shape: Counted, candidates: Candidates) -> tuple[Replicas, ...]:
-    """Dense weights are the same on dp x cp ranks, experts on those that hold the same experts."""
-    tp, ep, pp = candidates.tp, candidates.ep, candidates.pp
-    spread = candidates.dp * candidates.cp
-    if workload.lora_rank is not None:
-        adapters = lora_parameters(shape, workload.lora_rank)
-        return (Replicas(parameters=adapters / (tp * pp), size=spread, stride=tp),)
-    dense = Replicas(parameters=shape.dense_parameters / (tp * pp), size=spread, stride=tp)
-    if not shape.moe_layers:
-        return (dense,)
-    experts = Replicas(parameters=shape.expert_parameters / (ep * pp), size=np.maximum(spread * tp // ep, 1), stride=ep)
-    return dense, experts
-
-
-def lora_parameters(shape: Counted, rank: int) -> float:
-    """Adapters of every product of the attention and dense MLP: rank x (n + k) each (2106.09685)."""
-    attention = shape.layers * sum(one.n + one.k for one in shape.attention)
-    mlp = shape.dense_layers * sum(one.n + one.k for one in shape.mlp)
-    return float(rank * (attention + mlp))
-
-
-def _totals_demand(
-    workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed, stack: Stack
-) -> Demand:
-    dense = np.full(len(candidates), totals.parameters - totals.embedding_parameters)
-    return Demand(
-        work=totals_work(workload, totals, candidates, speed, stack),
-        exchange=embedding_exchange(workload, totals, candidates, speed),
-        handover_s=np.zeros(len(candidates)),
-        launching_s=totals_launch_s(workload, totals, candidates, stack),
-        replicas=(Replicas(parameters=dense, size=candidates.dp, stride=np.ones_like(candidates.dp)),),
-    )
+def _inside(demand: Demand, stack: Stack, compute_s: Floats) -> Exchange:
+    """Exchanges inside the layers of one micro-batch."""
+    found = overlapped(demand.tensor_s, stack.tensor_overlap, compute_s)
+    found += overlapped(demand.context_s, constant("context_overlap"), compute_s)
+    found += overlapped(demand.expert_s, stack.expert_overlap, compute_s)
+    return found + overlapped(demand.lookup_s, 0.0, compute_s)
 
 
 def _floored(busy_s: Floats, launching_s: Floats) -> Floats:
@@ -146,50 +72,18 @@ def _floored(busy_s: Floats, launching_s: Floats) -> Floats:
     return (busy_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER)
 
 
-def _gradients(
-    workload: Workload,
-    one: Demand,
-    candidates: Candidates,
-    speed: Speed,
-    stack: Stack,
-    micro_s: Floats,
-    passes: Floats,
-) -> Exchange:
-    """Gradients and sharded weights between replicas; replicas that serve exchange nothing."""
-    found = no_exchange(len(candidates))
-    if workload.mode is Mode.INFERENCE or not (candidates.gpus > 1).any():
-        return found
-    weight_bytes = bytes_per_value(workload.precision)
-    gradient_bytes = gradient_value_bytes(workload, stack)
-    for replicas in one.replicas:
+def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats) -> Exchange:
+    found = no_exchange(len(passes))
+    for times in demand.gradients:
         found += gradient_exchange(
-            replicas,
-            candidates,
-            speed,
-            stack=stack,
-            gradient_bytes=gradient_bytes,
-            weight_bytes=weight_bytes,
+            times,
+            zero_stage=demand.zero_stage,
+            pp=demand.pp,
+            overlap=stack.gradient_overlap,
             micro_s=micro_s,
             passes=passes,
         )
     return found
-
-
-def gradient_value_bytes(workload: Workload, stack: Stack) -> float:
-    """As told, else as the stack sends it, never narrower than an activation of the precision."""
-    if workload.gradient_bits is not None:
-        return workload.gradient_bits / 8
-    return max(stack.gradient_bytes, bytes_per_value(workload.precision))
-
-
-def _update(workload: Workload, one: Demand, candidates: Candidates, speed: Speed) -> Work:
-    """One pass over weights, gradients and moments of the parameters that this rank updates."""
-    traffic = np.zeros(len(candidates))
-    if workload.mode is Mode.TRAINING:
-        for replicas in one.replicas:
-            sharded = np.where(candidates.zero_stage > 0, replicas.size, 1)
-            traffic = traffic + constant("optimizer_bytes_per_parameter") * replicas.parameters / sharded
-    return streamed(candidates, speed, traffic)
 
 
 def with_input(workload: Workload, parts: Parts, candidates: Candidates, speed: Speed) -> Parts:

@@ -14,7 +14,6 @@ from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, Ints
 from advisor.engine.groups import collective_s
 from advisor.engine.shapes import Counted, bytes_per_value
-from advisor.engine.stacks import Stack
 from advisor.engine.transformer import stage_share, tokens_per_pass
 from profiling.workload import CollectiveKind, Mode, Workload
 
@@ -37,21 +36,8 @@ def no_exchange(rows: int) -> Exchange:
     return Exchange(exposed_s=np.zeros(rows), hidden_s=np.zeros(rows))
 
 
-def layer_exchanges(
-    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack, compute_s: Floats
-) -> Exchange:
-    """Exchanges inside the layers of one stage, for one micro-batch; ``compute_s``: of that micro-batch."""
-    found = no_exchange(len(candidates))
-    if (candidates.tp > 1).any():
-        found += _overlapped(tensor_exchange_s(workload, shape, candidates, speed), stack.tensor_overlap, compute_s)
-    if (candidates.cp > 1).any():
-        found += _overlapped(_context_s(workload, shape, candidates, speed), constant("context_overlap"), compute_s)
-    if shape.moe_layers and (candidates.ep > 1).any():
-        found += _overlapped(_expert_s(workload, shape, candidates, speed), stack.expert_overlap, compute_s)
-    return found
-
-
-def _overlapped(total_s: Floats, share: float, compute_s: Floats) -> Exchange:
+def overlapped(total_s: Floats, share: Floats | float, compute_s: Floats) -> Exchange:
+    """An exchange of which computing hides this share, as far as there is computing."""
     hidden_s = np.minimum(share * total_s, compute_s)
     return Exchange(exposed_s=total_s - hidden_s, hidden_s=hidden_s)
 
@@ -74,7 +60,7 @@ def tensor_exchange_s(workload: Workload, shape: Counted, candidates: Candidates
     return blocks * stage_share(shape, candidates) * _calls(workload, candidates) * (one + other)
 
 
-def _context_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Floats:
+def context_exchange_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Floats:
     """Keys and values gathered in every layer, their gradients scattered (ring attention, 2310.01889)."""
     values = candidates.micro_batch * shape.sequence * shape.kv_values / candidates.tp
     size = values * bytes_per_value(workload.precision)
@@ -86,7 +72,7 @@ def _context_s(workload: Workload, shape: Counted, candidates: Candidates, speed
     return shape.layers * stage_share(shape, candidates) * calls
 
 
-def _expert_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Floats:
+def expert_exchange_s(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Floats:
     """Routed tokens sent to their experts and back: two all-to-all a layer and pass."""
     routed = tokens_per_pass(shape, candidates) / candidates.tp * shape.experts_per_token
     size = routed * shape.hidden * bytes_per_value(workload.precision)
@@ -126,14 +112,37 @@ class Replicas:
     stride: Ints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientTimes:
+    """Seconds of one all-reduce and one scatter of the gradients, and of one gather of the weights."""
+
+    reduce_s: Floats
+    scatter_s: Floats
+    gather_s: Floats
+
+
+def gradient_times(
+    replicas: Replicas, candidates: Candidates, speed: Speed, *, gradient_bytes: float, weight_bytes: float
+) -> GradientTimes:
+    """What the plan's ZeRO stages use of it is timed, the rest is 0."""
+    group = {"size": replicas.size, "stride": replicas.stride, "speed": speed}
+    gradients, weights = replicas.parameters * gradient_bytes, replicas.parameters * weight_bytes
+    nothing, stage = np.zeros(len(candidates)), candidates.zero_stage
+    sharded, replicated = (stage > 0).any(), (stage == 0).any()
+    kinds = CollectiveKind
+    return GradientTimes(
+        reduce_s=collective_s(candidates, kinds.ALL_REDUCE, gradients, **group) if replicated else nothing,
+        scatter_s=collective_s(candidates, kinds.REDUCE_SCATTER, gradients, **group) if sharded else nothing,
+        gather_s=collective_s(candidates, kinds.ALL_GATHER, weights, **group) if sharded else nothing,
+    )
+
+
 def gradient_exchange(
-    replicas: Replicas,
-    candidates: Candidates,
-    speed: Speed,
+    times: GradientTimes,
     *,
-    stack: Stack,
-    gradient_bytes: float,
-    weight_bytes: float,
+    zero_stage: Ints,
+    pp: Ints,
+    overlap: Floats | float,
     micro_s: Floats,
     passes: Floats,
 ) -> Exchange:
@@ -141,29 +150,18 @@ def gradient_exchange(
 
     Replicated: one all-reduce. ZeRO-1: gradients scattered, weights gathered, once. ZeRO-2 scatters after every
     micro-batch, ZeRO-3 gathers before every forward and backward pass as well (1910.02054); with pipeline stages
-    once a step. ``micro_s``: one micro-batch, under which the exchange may hide; a tenth of the gradients always shows.
+    once a step. ``micro_s``: one micro-batch, under ``overlap`` of which the exchange may hide; a tenth of what
+    happens once a step always shows.
     """
-    group = {"size": replicas.size, "stride": replicas.stride, "speed": speed}
-    gradients, weights = replicas.parameters * gradient_bytes, replicas.parameters * weight_bytes
-    stage = candidates.zero_stage
-    reduce_s = collective_s(candidates, CollectiveKind.ALL_REDUCE, gradients, **group)
-    if not (stage > 0).any():
-        return _once(reduce_s, stack.gradient_overlap * micro_s)
-    scatter_s = collective_s(candidates, CollectiveKind.REDUCE_SCATTER, gradients, **group)
-    gather_s = collective_s(candidates, CollectiveKind.ALL_GATHER, weights, **group)
-    once = _once(np.where(stage == 0, reduce_s, scatter_s + gather_s), stack.gradient_overlap * micro_s)
-    if not (stage > 1).any():
-        return once
-    times = np.where(candidates.pp > 1, 1.0, passes)
-    each_s = scatter_s + np.where(stage == 3, 2 * gather_s, gather_s / times)
-    window_s = stack.shard_overlap * micro_s
+    total_s = np.where(zero_stage == 0, times.reduce_s, times.scatter_s + times.gather_s)
+    once_s = np.maximum(total_s - overlap * micro_s, constant("overlap_least_exposed") * total_s)
+    if not (zero_stage > 1).any():
+        return Exchange(exposed_s=once_s, hidden_s=total_s - once_s)
+    rounds = np.where(pp > 1, 1.0, passes)
+    each_s = times.scatter_s + np.where(zero_stage == 3, 2 * times.gather_s, times.gather_s / rounds)
+    window_s = constant("shard_overlap") * micro_s
     shown_s = np.maximum(each_s - window_s, 0.0) + constant("contention") * np.minimum(each_s, window_s)
     return Exchange(
-        exposed_s=np.where(stage > 1, times * shown_s, once.exposed_s),
-        hidden_s=np.where(stage > 1, times * (each_s - shown_s), once.hidden_s),
+        exposed_s=np.where(zero_stage > 1, rounds * shown_s, once_s),
+        hidden_s=np.where(zero_stage > 1, rounds * (each_s - shown_s), total_s - once_s),
     )
-
-
-def _once(total_s: Floats, window_s: Floats) -> Exchange:
-    exposed_s = np.maximum(total_s - window_s, constant("overlap_least_exposed") * total_s)
-    return Exchange(exposed_s=exposed_s, hidden_s=total_s - exposed_s)

@@ -20,6 +20,7 @@ from advisor.engine.calibrated import (
     gemm_laws,
     memory_laws,
     network_laws,
+    training_scales,
 )
 from advisor.engine.collectives import Floats, Ints, server_log_times
 from advisor.engine.fabric import GROUPS, Route, host_link_bytes_per_s, route, silicon_family
@@ -48,7 +49,8 @@ class Compute:
     ``gain``: 1, as narrow dtypes have their own peak and law. ``attention_peak_flops_per_s``: of the
     16 bits that fused attention runs in (of the products' dtype where that is wider). Its shares, ``[row, head dim]``
     over ``HEAD_DIMS``, are plateaus: at ``s`` tokens, divide by 1 + half / s. ``attention_utilisation``: share of
-    ``peak_flops_per_s`` from an earlier fit of whole steps.
+    ``peak_flops_per_s`` from an earlier fit of whole steps. ``training_scale``: time of products and attention in long
+    runs over what these laws, measured on short ones, say.
     """
 
     peak_flops_per_s: Floats
@@ -65,6 +67,7 @@ class Compute:
     attention_half_full: Floats
     attention_half_causal: Floats
     attention_utilisation: Floats
+    training_scale: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,11 +170,21 @@ def _gains(accelerator: AcceleratorSpec, dtype: str) -> bool:
     return dtype not in ("fp8", "fp4") or (rates.get(dtype) or 0.0) > (rates.get("bf16") or rates.get("fp16") or 0.0)
 
 
+def precision_class(dtype: str) -> str:
+    """fp16 and bf16 run alike."""
+    return _CLASSES.get(dtype, dtype)
+
+
 def gemm_law(accelerator: AcceleratorSpec, dtype: str = "bf16") -> GemmLaw:
     """The law of products in ``dtype``: of this accelerator where its form is known to differ, else of its chip."""
-    laws, precision = gemm_laws(), _CLASSES.get(dtype, dtype)
+    laws, precision = gemm_laws(), precision_class(dtype)
     names = (accelerator.key, silicon_family(accelerator.key), "*")
     return next(laws[name, precision] for name in names if (name, precision) in laws)
+
+
+def training_scale(accelerator: AcceleratorSpec, dtype: str) -> float:
+    """1 where no training run tells."""
+    return training_scales().get((silicon_family(accelerator.key), precision_class(dtype)), 1.0)
 
 
 def attention_law(accelerator: AcceleratorSpec, era: Era) -> AttentionLaw:
@@ -224,6 +237,9 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) 
         attention_half_full=_column(law.half_full for law in attention),
         attention_half_causal=_column(law.half_causal for law in attention),
         attention_utilisation=_column(law.in_steps for law in attention) * wide / peaks,
+        training_scale=_column(
+            training_scale(accelerator, dtype) for accelerator, dtype in zip(accelerators, dtypes, strict=True)
+        ),
     )
 
 

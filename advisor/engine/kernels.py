@@ -50,17 +50,19 @@ def matmul(
     *,
     width: float,
     count: Floats | float = 1.0,
+    grouped: Floats | float = 1.0,
 ) -> Work:
     """``count`` products of these sides (M, N, K), operands of ``width`` bytes a value.
 
-    The whole is memory time where reading the operands takes longer. Each takes its launch besides.
+    The whole is memory time where reading the operands takes longer. Each takes its launch besides, or its
+    share of one where ``grouped`` products are launched together.
     """
     m, n, k = sides
     hardware = candidates.hardware
     rate = hardware.compute.peak_flops_per_s * hardware.compute.gain * speed.compute
     arithmetic = 2 * m * n * k / rate * slowdown(hardware.compute, m, n, k)
     traffic = width * (m * n + n * k + m * k) / memory_rate(candidates, speed)
-    bound, whole = arithmetic >= traffic, np.maximum(arithmetic, traffic) + hardware.compute.launch_s
+    bound, whole = arithmetic >= traffic, np.maximum(arithmetic, traffic) + hardware.compute.launch_s / grouped
     return Work(compute_s=np.where(bound, whole, 0.0) * count, memory_s=np.where(bound, 0.0, whole) * count)
 
 

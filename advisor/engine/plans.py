@@ -109,6 +109,10 @@ def _layout(plan: Plan) -> tuple[int, int, int, Recompute, bool]:
     return plan.dp, plan.tp, plan.zero_stage, plan.recompute, plan.captured
 
 
+_ENDS = 2
+"""Embedding and loss, which Megatron-Core may count as layers of the first and the last stage."""
+
+
 def _divides(workload: Workload, plan: Plan) -> bool:
     """Whether the model can be cut so: heads and layers come out whole, experts spread evenly."""
     if workload.model is None:
@@ -117,7 +121,7 @@ def _divides(workload: Workload, plan: Plan) -> bool:
     kv_heads = workload.model.kv_heads or workload.model.heads
     heads = shape.heads % plan.tp == 0 and shape.ffn % plan.tp == 0
     divides_kv = kv_heads % plan.tp == 0 or plan.tp % kv_heads == 0
-    stages = plan.pp * plan.vpp <= shape.layers and (plan.pp > 1 or plan.vpp == 1)
+    stages = plan.pp * plan.vpp <= shape.layers + _ENDS and (plan.pp > 1 or plan.vpp == 1)
     context = shape.sequence % plan.cp == 0
     experts = (shape.experts % plan.ep == 0 if shape.experts else plan.ep == 1) and (
         plan.dp * plan.tp * plan.cp

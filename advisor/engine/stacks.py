@@ -23,27 +23,23 @@ UNTOLD = "*"
 class Stack:
     """How a framework runs a model.
 
-    ``products_scale``, ``attention_scale``: time of these kernels over the measured laws. ``elementwise_scale``:
+    ``products_scale``, ``expert_scale`` (routed experts), ``attention_scale``: time of these kernels over the measured laws. ``elementwise_scale``:
     traffic of norms, activations and residuals over what fused kernels need. ``host_launch_s``: host time of one
-    layer's launches in one pass; ``expert_launch_s``: what a layer with experts takes beside it. ``cast_bytes``: moved
-    for each operand value of a product in narrow precision. ``routing_passes``: times that the routed tokens are read
-    or written beside the products. ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide
-    under; ``shard_overlap``: share of each micro-batch that gathers and scatters of sharded weights may hide under;
-    ``tensor_overlap``, ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of a
-    gradient value as exchanged. ``attention_era``: which attention kernels it ships.
+    layer's launches in one pass; ``expert_launch_s``: what a layer with experts takes beside it.
+    ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide under; ``tensor_overlap``,
+    ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of a gradient value as
+    exchanged. ``attention_era``: which attention kernels it ships.
     """
 
     name: str
     title: str
     products_scale: float
+    expert_scale: float
     attention_scale: float
     elementwise_scale: float
     host_launch_s: float
     expert_launch_s: float
-    cast_bytes: float
-    routing_passes: float
     gradient_overlap: float
-    shard_overlap: float
     tensor_overlap: float
     expert_overlap: float
     gradient_bytes: float

@@ -9,17 +9,16 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.exchanges import Exchange, no_exchange
 from advisor.engine.groups import collective_s
-from advisor.engine.kernels import Work, slowdown, streamed
+from advisor.engine.kernels import Work, no_work, slowdown, streamed
 from advisor.engine.shapes import bytes_per_value
-from advisor.engine.stacks import Stack
+from advisor.engine.transformer import Pieces
 from profiling.workload import CollectiveKind, Mode, ModelTotals, Workload
 
 _MIDDLING_SIDE = 512.0
 
 
-def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
+def totals_pieces(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Pieces:
     """One micro-batch forward and, in training, backward."""
     passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
     compute = candidates.hardware.compute
@@ -27,22 +26,27 @@ def totals_work(workload: Workload, totals: ModelTotals, candidates: Candidates,
     rate = compute.peak_flops_per_s * compute.gain * speed.compute / slowdown(compute, side * 64, side, side)
     flops = totals.flops_per_sample * candidates.micro_batch * passes
     wide = bytes_per_value(workload.precision) / 2
-    traffic = totals.traffic_bytes_per_sample * candidates.micro_batch * passes * wide * stack.elementwise_scale
-    arithmetic = Work(compute_s=flops * stack.products_scale / rate, memory_s=np.zeros(len(candidates)))
-    return arithmetic + streamed(candidates, speed, traffic)
+    traffic = totals.traffic_bytes_per_sample * candidates.micro_batch * passes * wide
+    nothing = no_work(len(candidates))
+    return Pieces(
+        products=Work(compute_s=flops / rate, memory_s=np.zeros(len(candidates))),
+        experts=nothing,
+        attention=nothing,
+        elementwise=streamed(candidates, speed, traffic),
+        routing=nothing,
+    )
 
 
-def totals_launch_s(workload: Workload, totals: ModelTotals, candidates: Candidates, stack: Stack) -> Floats:
-    """Host seconds to launch one micro-batch; a layer of a transformer is about thirty kernels."""
+def totals_launches(workload: Workload, totals: ModelTotals) -> float:
+    """Launches of one micro-batch, counted in those of one pass through a transformer's layer."""
     passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
-    one = stack.host_launch_s / constant("kernels_per_layer_pass")
-    return np.full(len(candidates), passes * totals.kernels_per_pass * one)
+    return passes * totals.kernels_per_pass / constant("kernels_per_layer_pass")
 
 
-def embedding_exchange(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Exchange:
+def embedding_exchange_s(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Floats:
     """Looked-up values of sparse tables, which are divided over the GPUs: all-to-all forward, gradients back."""
     if not totals.embedding_values_per_sample or not (candidates.dp > 1).any():
-        return no_exchange(len(candidates))
+        return np.zeros(len(candidates))
     values = totals.embedding_values_per_sample * candidates.micro_batch
     one = collective_s(
         candidates,
@@ -52,5 +56,4 @@ def embedding_exchange(workload: Workload, totals: ModelTotals, candidates: Cand
         stride=np.ones_like(candidates.dp),
         speed=speed,
     )
-    times = 2.0 if workload.mode is Mode.TRAINING else 1.0
-    return Exchange(exposed_s=times * one, hidden_s=np.zeros(len(candidates)))
+    return one * (2.0 if workload.mode is Mode.TRAINING else 1.0)

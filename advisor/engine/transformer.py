@@ -14,9 +14,8 @@ from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.hardware import HEAD_DIMS
-from advisor.engine.kernels import Work, matmul, no_work, streamed
+from advisor.engine.kernels import Work, matmul, no_work, slowdown, streamed
 from advisor.engine.shapes import Counted, Product, bytes_per_value
-from advisor.engine.stacks import Stack
 from profiling.workload import Mode, Workload
 
 _SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
@@ -25,25 +24,30 @@ _SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
-    """Work of one micro-batch by kind of kernel."""
+    """Work of one micro-batch by kind of kernel, by the laws of the chip alone.
+
+    ``experts``: products of routed experts; ``routing``: what moves tokens to them and values into narrow precision.
+    """
 
     products: Work
+    experts: Work
     attention: Work
     elementwise: Work
+    routing: Work
 
     @property
     def total(self) -> Work:
-        return self.products + self.attention + self.elementwise
+        return self.products + self.experts + self.attention + self.elementwise + self.routing
 
 
-def micro_batch_pieces(
-    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack
-) -> Pieces:
+def micro_batch_pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
     """One micro-batch through the stage: forward, and in training backward (and forward again if recomputed)."""
     return Pieces(
-        products=_products(workload, shape, candidates, speed, stack),
-        attention=_attention(workload, shape, candidates, speed).times(stack.attention_scale),
-        elementwise=_elementwise(workload, shape, candidates, speed, stack),
+        products=_products(workload, shape, candidates, speed),
+        experts=_experts(workload, shape, candidates, speed),
+        attention=_attention(workload, shape, candidates, speed),
+        elementwise=_elementwise(workload, shape, candidates, speed),
+        routing=_routing(workload, shape, candidates, speed),
     )
 
 
@@ -62,16 +66,13 @@ def head_share(shape: Counted, candidates: Candidates) -> Floats:
     return np.where(shape.layers % candidates.pp == 0, 1.0, 0.0)
 
 
-def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
+def _products(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
     tokens, share = tokens_per_pass(shape, candidates), stage_share(shape, candidates)
     groups = ((shape.layers, shape.attention), (shape.dense_layers, shape.mlp), (shape.moe_layers, shape.shared))
     found = no_work(len(candidates))
     for layers, products in groups:
         if layers and products:
             found += _weights(workload, candidates, speed, products, tokens, layers * share)
-    if shape.moe_layers:
-        found += _experts(workload, shape, candidates, speed, tokens, shape.moe_layers * share)
-    found = found.times(stack.products_scale)
     return found + _head(workload, shape, candidates, speed)
 
 
@@ -91,17 +92,18 @@ def _weights(
     return found
 
 
-def _experts(
-    workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, tokens: Floats, layers: Floats
-) -> Work:
+def _experts(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
     """Routed tokens spread evenly: each of the rank's experts gets tokens x k x ep / experts rows."""
-    routed = tokens * shape.experts_per_token / candidates.tp
-    local = shape.experts / candidates.ep
-    rows = np.maximum(routed / local, 1.0)
     found = no_work(len(candidates))
+    if not shape.moe_layers:
+        return found
+    routed = tokens_per_pass(shape, candidates) * shape.experts_per_token / candidates.tp
+    local = shape.experts / candidates.ep
+    rows, layers = np.maximum(routed / local, 1.0), shape.moe_layers * stage_share(shape, candidates)
     for one in shape.expert:
         n, k = np.full(len(candidates), float(one.n)), np.full(len(candidates), float(one.k))
-        found += _passes(workload, candidates, speed, (rows, n, k), layers * np.minimum(local, routed))
+        busy = np.minimum(local, routed)
+        found += _passes(workload, candidates, speed, (rows, n, k), layers * busy, grouped=busy)
     return found
 
 
@@ -111,18 +113,19 @@ def _passes(
     speed: Speed,
     sides: tuple[Floats, Floats, Floats],
     count: Floats,
+    grouped: Floats | float = 1.0,
 ) -> Work:
     """``count`` products forward (twice where recomputed) and, in training, the gradients of both operands.
 
     A frozen base needs no gradient of its weights.
     """
-    width = bytes_per_value(workload.precision)
+    about = {"width": bytes_per_value(workload.precision), "grouped": grouped}
     m, n, k = sides
-    found = matmul(candidates, speed, (m, n, k), width=width, count=count * (1.0 + candidates.recompute))
+    found = matmul(candidates, speed, (m, n, k), count=count * (1.0 + candidates.recompute), **about)
     if workload.mode is Mode.TRAINING:
-        found += matmul(candidates, speed, (m, k, n), width=width, count=count)
+        found += matmul(candidates, speed, (m, k, n), count=count, **about)
         if workload.lora_rank is None:
-            found += matmul(candidates, speed, (n, k, m), width=width, count=count)
+            found += matmul(candidates, speed, (n, k, m), count=count, **about)
     return found
 
 
@@ -146,15 +149,21 @@ def _attention(workload: Workload, shape: Counted, candidates: Candidates, speed
     if workload.flash_attention:
         return _fused_attention(workload, shape, candidates, speed)
     tokens = tokens_per_pass(shape, candidates) * stage_share(shape, candidates)
-    passes = (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute_attention
-    scores = tokens * shape.layers * shape.sequence / candidates.tp
-    flops = 2 * scores * (shape.query_width + shape.value_width) * passes
-    compute = candidates.hardware.compute
-    rate = compute.peak_flops_per_s * compute.attention_utilisation * speed.compute
-    sweeps = _SWEEPS_FORWARD * (1.0 + candidates.recompute_attention)
-    sweeps = sweeps + (_SWEEPS_BACKWARD if workload.mode is Mode.TRAINING else 0.0)
-    traffic = scores * shape.heads * bytes_per_value(workload.precision) * sweeps
-    return Work(compute_s=flops / rate, memory_s=np.zeros(len(candidates))) + streamed(candidates, speed, traffic)
+    training = workload.mode is Mode.TRAINING
+    scores = tokens * shape.layers * shape.sequence * shape.heads / candidates.tp
+    passes = (3.0 if training else 1.0) + candidates.recompute_attention
+    compute, sequence = candidates.hardware.compute, np.full(len(candidates), float(shape.sequence))
+    rate = compute.peak_flops_per_s * compute.gain * speed.compute
+    each = sum(
+        2 * width * slowdown(compute, sequence, *sides) / rate
+        for width, sides in (
+            (shape.head_dim, (sequence, np.full(len(candidates), float(shape.head_dim)))),
+            (shape.value_head_dim, (np.full(len(candidates), float(shape.value_head_dim)), sequence)),
+        )
+    )
+    sweeps = _SWEEPS_FORWARD * (1.0 + candidates.recompute_attention) + (_SWEEPS_BACKWARD if training else 0.0)
+    arithmetic = Work(compute_s=scores * passes * each, memory_s=np.zeros(len(candidates)))
+    return arithmetic + streamed(candidates, speed, scores * bytes_per_value(workload.precision) * sweeps)
 
 
 def _fused_attention(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
@@ -178,26 +187,36 @@ def _at_head_dim(shares: Floats, head_dim: int) -> Floats:
     return shares[:, 0] * (1 - place) + shares[:, 1] * place
 
 
-def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
-    """Norms, residuals, activations, routing and the loss. A forward pass is a third of forward and backward."""
+def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    """Norms, residuals, activations and the loss. A forward pass is a third of forward and backward."""
     tokens, tp = tokens_per_pass(shape, candidates), candidates.tp
-    training = workload.mode is Mode.TRAINING
-    scale, wide = stack.elementwise_scale, bytes_per_value(workload.precision)
     activations = shape.dense_layers * shape.up_width
     if shape.moe_layers:
         shared = sum(one.n for one in shape.shared if one.split == "n")
         expert = sum(one.n for one in shape.expert if one.split == "n")
         activations += shape.moe_layers * (shared + shape.experts_per_token * expert)
     values = 18 * shape.layers * shape.hidden + 10 * activations
-    routed = stack.routing_passes * shape.moe_layers * shape.experts_per_token * shape.hidden
-    share = ((1.0 if training else 1 / 3) + candidates.recompute / 3) * stage_share(shape, candidates)
-    layers = wide * tokens * (scale * values + routed) / tp * share
-    casts = _cast_bytes(workload, shape, stack) * tokens / tp * share
-    loss = scale * 16.0 * tokens * shape.vocabulary / tp * head_share(shape, candidates) if training else 0.0
-    return streamed(candidates, speed, layers + casts + loss)
+    layers = bytes_per_value(workload.precision) * tokens * values / tp * _passed(workload, shape, candidates)
+    if workload.mode is not Mode.TRAINING:
+        return streamed(candidates, speed, layers)
+    loss = 16.0 * tokens * shape.vocabulary / tp * head_share(shape, candidates)
+    return streamed(candidates, speed, layers + loss)
 
 
-def _cast_bytes(workload: Workload, shape: Counted, stack: Stack) -> float:
+def _routing(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
+    wide = bytes_per_value(workload.precision)
+    routed = wide * constant("routing_passes") * shape.moe_layers * shape.experts_per_token * shape.hidden
+    traffic = (routed + _cast_bytes(workload, shape)) * tokens_per_pass(shape, candidates) / candidates.tp
+    return streamed(candidates, speed, traffic * _passed(workload, shape, candidates))
+
+
+def _passed(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
+    """Forward and backward = 1, of the layers of the fullest stage over all layers."""
+    passes = (1.0 if workload.mode is Mode.TRAINING else 1 / 3) + candidates.recompute / 3
+    return passes * stage_share(shape, candidates)
+
+
+def _cast_bytes(workload: Workload, shape: Counted) -> float:
     """Bytes a token that narrow precisions move to convert and transpose the operands of the products."""
     if workload.precision not in ("fp8", "fp4"):
         return 0.0
@@ -206,4 +225,4 @@ def _cast_bytes(workload: Workload, shape: Counted, stack: Stack) -> float:
     routed = sum(one.n + one.k for one in shape.shared) + shape.experts_per_token * sum(
         one.n + one.k for one in shape.expert
     )
-    return stack.cast_bytes * (operands + shape.moe_layers * routed)
+    return constant("cast_bytes_per_operand") * (operands + shape.moe_layers * routed)

@@ -23,6 +23,8 @@ _RULES = (
 )
 _MEGATRON_CORE_SINCE = 2023
 _TORCH_2 = 2024
+_MEGATRON_CORE_2026 = 2606
+_MONTH = re.compile(r"\b(2\d)\.(\d\d)\b")
 _RELATIVE = re.compile(r"transformer-?xl|\bt5|deberta", re.IGNORECASE)
 _ERA, _CONTAINER = re.compile(r"(20[12]\d)"), re.compile(r"\b(2\d)\.\d\d\b")
 
@@ -32,7 +34,9 @@ def stack_of(row: MeasuredRow) -> str | None:
     text = " ".join((row.flags, row.zero_stage, row.precision)).lower()
     key = next((key for key, words in _RULES if re.search(words, text)), None)
     if key == "megatron-2021" and last_year(row.date) >= _MEGATRON_CORE_SINCE and "deepspeed" not in text:
-        return "megatron-core"
+        key = "megatron-core"
+    if key == "megatron-core" and last_container(row.date) >= _MEGATRON_CORE_2026:
+        return "megatron-core-2026"
     if key == "torch-eager":
         return _torch_of(text, row.date)
     return key
@@ -43,6 +47,11 @@ def _torch_of(text: str, date: str) -> str:
     if re.search(r"fsdp|float8", text):
         return "torch-fsdp"
     return "torch-eager" if last_year(date) >= _TORCH_2 else "torch-1"
+
+
+def last_container(date: str) -> int:
+    """Year and month of the newest container that a text names (``26.06`` -> 2606), 0 where none."""
+    return max((100 * int(year) + int(month) for year, month in _MONTH.findall(date)), default=0)
 
 
 def last_year(date: str) -> int:

@@ -12,9 +12,9 @@ from numpy.random import Generator
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.described import described_parts, passes_per_step
+from advisor.engine.demand import passes_per_step
+from advisor.engine.described import described_parts
 from advisor.engine.shapes import bytes_per_value, counted
-from advisor.engine.stacks import stack_of
 from advisor.engine.step import job_of, step_parts
 from advisor.engine.transformer import micro_batch_pieces
 from advisor.training.jobs import Job
@@ -122,7 +122,7 @@ def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Sp
     if workload.model is None:
         raise ValueError("a described job has a model shape")
     shape = counted(workload.model, workload.parameters)
-    pieces = micro_batch_pieces(workload, shape, candidates, speed, stack_of(workload.stack))
+    pieces = micro_batch_pieces(workload, shape, candidates, speed)
     parts = described_parts(workload, candidates, speed)
     passes, counts = passes_per_step(workload, candidates), _counts(job, shape.layers, candidates)
     zero, fused = np.zeros(len(candidates)), workload.flash_attention
