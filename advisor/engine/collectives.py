@@ -64,7 +64,8 @@ def _log_time(route: Route, group: int, kind: CollectiveKind) -> Floats:
     all_reduce = _measured(route, group, CollectiveKind.ALL_REDUCE)
     share = bus_factor(kind, group) / _relative(kind, route.shared)
     if all_reduce is not None:
-        return all_reduce + np.log(share / bus_factor(CollectiveKind.ALL_REDUCE, group))
+        scaled = all_reduce + np.log(share / bus_factor(CollectiveKind.ALL_REDUCE, group))
+        return np.maximum(scaled, np.log(route.latency_s))
     return np.log(share * _GRID / route.bus_bytes_per_s + route.latency_s)
 
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from advisor.engine.collectives import KINDS, bus_factor, log_times, message_bytes, time_s
+from advisor.engine.collectives import KINDS, bus_factor, log_times, message_bytes, server_log_times, time_s
 from advisor.engine.fabric import GROUPS, route, silicon_family
 from catalog.specs import FabricSpec, TopologyClass
 from profiling.workload import CollectiveKind
 from tests.engine.machines import (
     A100_PCIE,
     A100_SXM,
+    ACCELERATORS,
     H100_SXM,
     L40S,
     MI300X,
@@ -91,6 +92,22 @@ def test_bytes_come_back_from_their_time(kind, fabric):
         took = seconds(A100_SXM, fabric, 8, kind, size)
         assert message_bytes(curves, 8, kind, took) == pytest.approx(size, rel=1e-6)
     assert message_bytes(curves, 8, kind, 1e-9) == 0
+
+
+@pytest.mark.parametrize(
+    "topology", [TopologyClass.PCIE_ROOT, TopologyClass.PCIE_SWITCH, TopologyClass.NVLINK_BRIDGE_PAIRS]
+)
+@pytest.mark.parametrize("accelerator", ACCELERATORS, ids=lambda one: one.key)
+def test_peer_copies_never_slow_a_collective(accelerator, topology):
+    """Of any kind, group and size: measured boxes and laws agree on what is better."""
+    allowed, untold, staged = (
+        server_log_times(
+            tuple(route(accelerator, FabricSpec(topology=topology, peer_to_peer=told), group) for group in GROUPS)
+        )
+        for told in (True, None, False)
+    )
+    assert (allowed <= untold + 1e-9).all()
+    assert (untold <= staged + 1e-9).all()
 
 
 def test_direct_links_give_a_pair_a_third_of_four():
