@@ -5,7 +5,7 @@ from typing import Any
 
 from advisor.engine.compare import Comparable, method_of
 from advisor.engine.plans import Plan
-from advisor.engine.prediction import MemoryFit, Outcome, Prediction
+from advisor.engine.prediction import MemoryFit, Outcome, Prediction, TokenTimes
 
 Document = dict[str, Any]
 
@@ -29,19 +29,24 @@ def _outcome(outcome: Outcome) -> Document:
         "memory": memory_document(outcome.memory),
     }
     if not isinstance(outcome, Prediction):
-        return {**shown, "step_s": None, "low_s": None, "high_s": None, "samples_per_s": None, "parts": None}
+        return {**shown, **dict.fromkeys(("step_s", "low_s", "high_s", "samples_per_s", "tokens", "parts"))}
     return {
         **shown,
         "step_s": outcome.step_s,
         "low_s": outcome.low_s,
         "high_s": outcome.high_s,
         "samples_per_s": outcome.samples_per_s,
+        "tokens": tokens_document(outcome.tokens),
         "parts": asdict(outcome.parts),
     }
 
 
 def plan_document(plan: Plan) -> Document:
     return {**asdict(plan), "label": plan.label}
+
+
+def tokens_document(tokens: TokenTimes | None) -> Document | None:
+    return None if tokens is None else asdict(tokens)
 
 
 def memory_document(memory: MemoryFit) -> Document:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from advisor.engine.advise import Advice
-from advisor.engine.compare_document import comparable_document, memory_document, plan_document
+from advisor.engine.compare_document import comparable_document, memory_document, plan_document, tokens_document
 from advisor.engine.cost import Goal
 from advisor.engine.prediction import Prediction
 from advisor.engine.ranking import Ranked
@@ -56,6 +56,7 @@ def prediction_document(prediction: Prediction) -> Document:
         "parts": asdict(prediction.parts),
         "samples_per_step": prediction.samples_per_step,
         "samples_per_s": prediction.samples_per_s,
+        "tokens": tokens_document(prediction.tokens),
         "memory": memory_document(prediction.memory),
         "bottleneck": prediction.bottleneck,
         "sensitivities": dict(prediction.sensitivities),

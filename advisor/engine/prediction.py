@@ -17,6 +17,7 @@ from advisor.engine.network import network_is_known
 from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
 from advisor.engine.sensitivity import by_name, label, sensitivities
+from advisor.engine.serving import is_served, token_times
 from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
 from advisor.engine.system import System
@@ -55,11 +56,20 @@ class MemoryFit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTimes:
+    """What one request waits: seconds to its first token, and for each one after it (None where there is none)."""
+
+    first_s: float
+    each_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
     """One job on one server with one plan.
 
     ``low_s`` to ``high_s``: nominal 80 % range. ``link_low``, ``link_high``: the part of it (ln) that comes from not
-    knowing the links better; the rest is shared by all servers with this accelerator.
+    knowing the links better; the rest is shared by all servers with this accelerator. ``tokens``: of a described job
+    that serves answers.
     """
 
     accelerator_key: str
@@ -77,6 +87,7 @@ class Prediction:
     sensitivities: Mapping[str, float]
     evidence: Evidence
     notes: tuple[Note, ...]
+    tokens: TokenTimes | None = None
 
     @property
     def samples_per_s(self) -> float:
@@ -196,6 +207,7 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
     bound = sensitivities(job, rows, step_s)
     samples, capacity = samples_per_step(job, rows), rows.hardware.memory.capacity_bytes
     names = StepTime.__dataclass_fields__
+    tokens = _token_times(job, rows)
     return [
         Prediction(
             accelerator_key=systems[places[i]][0].key,
@@ -217,6 +229,18 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
             sensitivities=by_name(bound[i]),
             evidence=levels[i],
             notes=notes_for(job, *systems[places[i]][:2], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
+            tokens=tokens[i],
         )
         for i in range(len(rows))
+    ]
+
+
+def _token_times(job: Job, rows: Candidates) -> list[TokenTimes | None]:
+    if not is_served(job.workload) or job.workload.output_tokens < 1:
+        return [None] * len(rows)
+    first, each = token_times(job.workload, rows, pace=job.pace)
+    single = job.workload.output_tokens == 1
+    return [
+        TokenTimes(first_s=float(one), each_s=None if single else float(other))
+        for one, other in zip(first, each, strict=True)
     ]

@@ -12,7 +12,7 @@ from advisor.engine.plans import Plan, legal_plans
 from advisor.engine.prediction import Prediction, Shortage, predict
 from advisor.engine.step import job_of
 from advisor.engine.system import System
-from profiling.workload import ModelShape
+from profiling.workload import Mode, ModelShape
 from tests.engine.machines import (
     A100_PCIE,
     A100_SXM,
@@ -108,3 +108,12 @@ def test_a_job_that_cannot_be_divided_has_no_methods():
 def test_a_capture_is_compared_too():
     found = compare_plans(job_of(TRACED, A100_SXM), System(H100_SXM, NVSWITCH), 4)
     assert [method_of(one.plan) for one in found] == ["dp"]
+
+
+def test_a_job_that_answers_tells_what_a_request_waits_for_its_tokens():
+    serving = replace(TRAINING_7B, mode=Mode.INFERENCE, batch_per_step=16, output_tokens=128)
+    for one in compare_plans(job_of(serving, None), System(H100_SXM, NVSWITCH), 4):
+        assert 0 < one.tokens.each_s < one.tokens.first_s < one.step_s
+        assert one.tokens.first_s + 127 * one.tokens.each_s <= one.step_s * 1.001
+    for silent in (replace(serving, output_tokens=0), TRAINING_7B):
+        assert compare_plans(job_of(silent, None), System(H100_SXM, NVSWITCH), 4)[0].tokens is None
