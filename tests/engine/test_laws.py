@@ -1,6 +1,6 @@
 """What must hold for every job on every server, whatever the constants are."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import assume, given, settings
@@ -50,11 +50,9 @@ def step(job, machine, plan):
 def test_parts_add_up_to_the_step(drawn):
     found = step(*drawn)
     parts = found.parts
-    total = parts.compute_s + parts.memory_s + parts.copy_s + parts.communication_exposed_s + parts.host_s
-    assert total == pytest.approx(found.step_s, rel=1e-9)
-    assert min(total, parts.compute_s, parts.memory_s, parts.copy_s, parts.host_s) >= 0
-    assert parts.communication_exposed_s >= 0
-    assert parts.communication_hidden_s >= 0
+    shown = {name: value for name, value in asdict(parts).items() if name != "communication_hidden_s"}
+    assert sum(shown.values()) == pytest.approx(found.step_s, rel=1e-9)
+    assert min(*shown.values(), parts.communication_hidden_s) >= 0
 
 
 @LAWS

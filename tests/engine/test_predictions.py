@@ -164,7 +164,7 @@ def test_the_busiest_rank_sets_the_pace(batch, passes):
 def test_micro_batches_are_even():
     """Nine samples a rank: passes of 1, 2, 3 or 5, as 4 + 4 + 1 takes as long as 4 + 4 + 4."""
     job = replace(TRAINING_SMALL, batch_per_step=72)
-    assert {one.micro_batch for one in legal_plans(job, 8) if one.tp == 1} == {1, 2, 3, 5}
+    assert {one.micro_batch for one in legal_plans(job, 8) if one.tp == one.pp == 1} == {1, 2, 3, 5}
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,8 @@ def test_plans_that_do_not_fit_are_not_chosen():
         (TRACED, server(), 8, EngineCode.ACCELERATOR_UNKNOWN),
         (UNNAMED, server(), 8, EngineCode.ACCELERATOR_UNNAMED),
         (TRAINING_7B, server(L40S, PCIE_P2P), 1, EngineCode.NOTHING_FITS),
-        (TRAINING_7B, server(gpus=4), 8, EngineCode.NO_LEGAL_PLAN),
-        (TRAINING_7B, server(), 3, EngineCode.NO_LEGAL_PLAN),
+        (TRAINING_7B, server(gpus=4), 8, EngineCode.NETWORK_UNKNOWN),
+        (TRAINING_7B, server(), 12, EngineCode.NO_LEGAL_PLAN),
         (UNDIVIDED, server(), 8, EngineCode.NO_LEGAL_PLAN),
         (TRAINING_7B, server(replace(H100_SXM, dense_flops_per_s={})), 8, EngineCode.NO_RATE_FOR_PRECISION),
     ],
@@ -334,10 +334,10 @@ def test_a_given_plan_is_predicted_even_if_it_does_not_fit():
 @pytest.mark.parametrize(
     "impossible",
     [
-        Plan(dp=8, pp=2),
+        Plan(dp=2, pp=64),
         Plan(dp=8, micro_batch=9),
         Plan(dp=4, micro_batch=1),
-        Plan(tp=8, pp=1, micro_batch=1, zero_stage=2),
+        Plan(tp=8, ep=2, micro_batch=1),
     ],
 )
 def test_plans_that_the_job_cannot_follow(impossible):

@@ -9,11 +9,12 @@ from advisor.engine.plans import GPU_COUNTS
 from advisor.engine.prediction import Prediction, predict_all
 from advisor.engine.scaling import curve
 from advisor.engine.step import job_of
+from advisor.engine.system import System
 from tests.engine.machines import A100_PCIE, H100_SXM, L40S, NVSWITCH, PCIE_P2P, TRAINING_7B, TRAINING_SMALL
 
 
 def curve_of(job, accelerator, fabric):
-    system = accelerator, fabric
+    system = System(accelerator, fabric)
     (found,) = predict_all(job_of(job, None), [system], [GPU_COUNTS])
     return curve("top_offer", system, found), found
 
