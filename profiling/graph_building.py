@@ -195,7 +195,10 @@ def _ordered(line: Timeline, window: Window, rows: Rows) -> set[tuple[int, int]]
 
 
 def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks) -> tuple[Ints, Ints] | None:
-    """(rows in order of stream and start, where each node begins in it); None where there are too many."""
+    """(rows in order of stream and start, where each node begins in it); None where there are too many.
+
+    Runs also end where the host took its time between two launches: there a faster device would run dry.
+    """
     along = np.lexsort((rows.start_s, rows.stream))
     cut = rows.before == NONE
     held = np.zeros(len(rows), dtype=bool)
@@ -210,13 +213,13 @@ def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks
     copies = (rows.kind == _COPY) & (rows.busy_s > 2 * _NEAR_S)
     cut |= copies | copies[earlier]
     cut |= rows.kind == _COMMUNICATION
+    thought = rows.launch_s - rows.launch_s[earlier] > 2 * _NEAR_S
+    begins = _in_pieces((cut | thought)[along], _SMALLEST_PIECE)
     size = _SMALLEST_PIECE
-    while size <= _LARGEST_PIECE:
+    while begins.size > MOST_NODES and size <= _LARGEST_PIECE:
         begins = _in_pieces(cut[along], size)
-        if begins.size <= MOST_NODES:
-            return along, begins
         size *= 4
-    return None
+    return (along, begins) if begins.size <= MOST_NODES else None
 
 
 def _in_pieces(cut: Bools, size: int) -> Ints:

@@ -137,8 +137,15 @@ class _Ended:
     launch_s: Floats
 
     def wait(self, since_s: float, until_s: float, *, launched_by: float) -> _Wait | None:
-        """What the host waited for: the last row to end before it went on, launched by then; None if nothing."""
-        last = int(np.searchsorted(self.end_s, until_s + _TOUCH_S, side="right")) - 1
+        """What the host waited for: the last row to end before it went on, launched by then; None if nothing.
+
+        Clocks of host and device may be a little apart.
+        """
+        exact = self._wait(since_s, until_s, until_s, launched_by)
+        return exact or self._wait(since_s, until_s, until_s + _TOUCH_S, launched_by)
+
+    def _wait(self, since_s: float, until_s: float, latest_s: float, launched_by: float) -> _Wait | None:
+        last = int(np.searchsorted(self.end_s, latest_s, side="right")) - 1
         for at in range(last, max(last - FAR_BACK, -1), -1):
             if self.end_s[at] <= since_s:
                 break
