@@ -19,7 +19,7 @@ from profiling.analysis import analyse
 from profiling.generate import write
 from profiling.notes import Refusal
 from profiling.sample_capture import sample_capture
-from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork
+from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, Mode
 from tests.engine.accelerators import of_device, shipped
 from tests.engine.machines import (
     A100_PCIE,
@@ -224,6 +224,59 @@ def test_one_of_eight_ranks_that_waited_does_not_sell_nvlink():
     verdict = advise(workload, accelerator=A100_SXM, offers=offers, goal=Goal(as_of=TODAY, steps=1)).verdict
     assert verdict.code is VerdictCode.NO_CLEAR_WINNER
     assert EngineCode.TRANSFER_UNVERIFIED in codes(verdict.pcie)
+
+
+BOTH_SIDES = (
+    offer("sxm", 20, on=server(A100_SXM, key="one/sxm")),
+    offer("pcie", 15, on=server(A100_PCIE, PCIE_P2P, key="one/pcie")),
+)
+
+
+def without_exchange(**changes):
+    step = {"kernels": KERNELS, "collectives": (), "step_s": 0.5, "idle_s": 0.0}
+    return replace(with_measured(**{"gpu_count": 1, **step}), batch_per_step=64, **changes)
+
+
+def test_gradients_that_nobody_captured_are_said_to_be_assumed():
+    """7e9 parameters of 2 bytes: the range over PCIe holds half and twice of it."""
+    job = without_exchange(parameters=7e9, peak_memory_bytes=20e9)
+    eight = on(job, A100_PCIE, PCIE_P2P, traced=A100_PCIE)
+    assert EngineCode.GRADIENTS_ASSUMED in codes(eight)
+    assert eight.evidence == "calibrated"
+    assert on(job, A100_PCIE, PCIE_P2P, traced=A100_PCIE, gpus=1).evidence == "anchored"
+    shown = eight.parts.communication_exposed_s
+    assert eight.high_s > eight.step_s + 0.9 * shown
+    assert eight.low_s < eight.step_s - 0.4 * shown
+
+
+@pytest.mark.parametrize("gpus", [1, 8])
+def test_links_are_not_judged_by_an_exchange_that_nobody_knows(gpus):
+    job = without_exchange(parameters=None, peak_memory_bytes=20e9)
+    job = replace(job, measured=replace(job.measured, gpu_count=gpus))
+    advice = advise(job, accelerator=A100_SXM, offers=BOTH_SIDES, goal=Goal(as_of=TODAY, steps=1))
+    assert advice.verdict is None
+    assert advice.verdict_notes[0].code is VerdictCode.ONE_GPU_CAPTURED
+
+
+def test_replicas_that_serve_are_said_to_be_assumed():
+    job = without_exchange(parameters=None, peak_memory_bytes=20e9, mode=Mode.INFERENCE)
+    assert EngineCode.REPLICAS_ASSUMED in codes(on(job))
+
+
+@pytest.mark.skipif(SHARED is None, reason="the reference captures are not beside the checkout")
+def test_waiting_for_two_hosts_that_launched_late_does_not_stay_on_slower_links():
+    """Two of these eight ranks are launch-bound, and 88 % of the exchange waits for them (aligned over all ranks):
+    slower links use that time first, so that NVLink is worth far less than transfer on top of waiting would say."""
+    workload = analyse([SHARED / "traces" / "files" / MEGATRON]).workload
+    step = workload.measured
+    assert step.late_launch_s > 0.8 * step.waiting_s
+    goal = Goal(as_of=TODAY, steps=1)
+    found = advise(workload, accelerator=A100_SXM, offers=BOTH_SIDES, goal=goal).verdict
+    on_top = replace(workload, measured=replace(step, graph=None, late_launch_s=0.0))
+    assert (
+        found.break_even < 0.6 * advise(on_top, accelerator=A100_SXM, offers=BOTH_SIDES, goal=goal).verdict.break_even
+    )
+    assert found.nvlink.bottleneck == "host"
 
 
 @pytest.mark.parametrize("kernels", [(), (replace(KERNELS[0], busy_s=0.0),)])

@@ -21,7 +21,7 @@ from profiling.step_graph import NONE
 from profiling.steps import find_steps
 from profiling.workload import KernelClass, Mode, Workload
 from tests.engine.accelerators import of_device
-from tests.engine.machines import A100_PCIE, A100_SXM, FABRICS, H100_SXM, NVSWITCH, server
+from tests.engine.machines import A100_PCIE, A100_SXM, H100_SXM, NVSWITCH, PCIE_P2P, PCIE_STAGED, server
 from tests.engine.simulator import ADD, GEMM, REDUCE, Launch, Order, Synchronise, run
 from tests.paths import SHARED
 
@@ -195,9 +195,18 @@ def test_the_captured_configuration_comes_back():
 def test_exchanges_that_outgrow_their_cover_show():
     """Over PCIe 20 MB take about 2.8 ms a call; the 2.4 ms of computing hide next to nothing of six of them."""
     job = traced(list(bucketed()))
-    slow = on(job, A100_PCIE, FABRICS[1])
+    slow = on(job, A100_PCIE, PCIE_P2P)
     assert slow.parts.communication_exposed_s > 4 * slow.parts.communication_hidden_s
     assert slow.step_s > 6 * 2e-3
+
+
+@settings(max_examples=60)
+@given(programs(), st.sampled_from((None, 0.0, 1e-4)), st.sampled_from((2, 8)))
+def test_a_replayed_step_is_never_longer_over_faster_links(program, waiting, gpus):
+    job = traced([*program, *bucketed(2)], waiting_s=waiting)
+    steps = [on(job, A100_PCIE, fabric, gpus).step_s for fabric in (NVSWITCH, PCIE_P2P, PCIE_STAGED)]
+    assert steps[0] <= steps[1] * (1 + 1e-9)
+    assert steps[1] <= steps[2] * (1 + 1e-9)
 
 
 def test_a_host_bound_step_is_called_so_on_a_faster_gpu():
