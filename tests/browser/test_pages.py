@@ -1,5 +1,6 @@
 """The buyer's way through the pages, in Chromium."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from advisor.models import Study
 from advisor.sample import ensure_sample_study
 from profiling import parts, runs
 from tests.advisor.page_support import reading_study
+from tests.profiling.hf_configs import LLAMA3_8B
 from tests.workers import answer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -24,6 +26,18 @@ def assert_usable(page: Page) -> None:
     serious = [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
     assert serious == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def unfold(page: Page) -> None:
+    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+
+
+def assert_drawn(page: Page) -> None:
+    """Every chart is there."""
+    for image in page.locator("figure img").all():
+        image.scroll_into_view_if_needed()
+        expect(image).to_have_js_property("complete", True)
+        assert image.evaluate("image => image.naturalWidth") > 200
 
 
 @pytest.mark.parametrize(
@@ -38,20 +52,101 @@ def test_page_is_usable(page: Page, address: str) -> None:
 def test_described_job_gets_its_answer(page: Page, catalog: None) -> None:
     page.goto("/")
     page.locator("main").get_by_role("link", name="Describe a job").click()
-    page.get_by_role("link", name="Fine-tuning Llama 3.1 8B").click()
+    page.get_by_label("a typical job").select_option("finetune-8b")
+    page.get_by_role("button", name="Fill in this job").click()
+    expect(page.get_by_role("status")).to_contain_text("The form is filled in")
+    expect(page.get_by_label("Batch per step (samples)")).to_have_value("128")
+    assert_usable(page)
     page.get_by_role("button", name="Find servers").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Fine-tuning Llama 3.1 8B")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fine-tuning all of an 8B language model")
     expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")
-    page.get_by_text("The figures of this chart").first.click()
-    for image in page.locator("figure img").all():
-        image.scroll_into_view_if_needed()
-        expect(image).to_have_js_property("complete", True)
-        assert image.evaluate("image => image.naturalWidth") > 200
+    unfold(page)
+    assert_drawn(page)
     assert_usable(page)
 
 
-def test_wrong_value_moves_the_focus_to_the_summary(chromium: object, plain_page: Page, catalog: None) -> None:
-    plain_page.goto("/studies/new/description/?example=bert-large")
+def test_ways_to_divide_a_job_stand_side_by_side(page: Page, catalog: None) -> None:
+    page.goto("/studies/new/description/?preset=finetune-8b")
+    page.get_by_label("Number of GPUs").select_option("8")
+    page.get_by_role("button", name="Find servers").click()
+    methods = page.get_by_role("region", name="Ways to divide the job")
+    table = methods.get_by_role("table").first
+    for name in ("ZeRO-3 or FSDP", "tensor parallel", "pipeline parallel"):
+        expect(table.get_by_role("rowheader", name=name).first).to_be_visible()
+    expect(table).to_contain_text("short on each GPU")
+    unfold(page)
+    assert methods.locator("figure img").count() >= 2
+    assert_drawn(page)
+    assert_usable(page)
+
+
+def test_fields_follow_the_kind_of_job_and_of_model(page: Page) -> None:
+    """In CSS alone: nothing is hidden from a browser without it, and nothing that counts is hidden."""
+    page.goto("/studies/new/description/")
+    kind, answer = page.get_by_label("The job is"), page.get_by_label("Tokens of an answer")
+    rank, bits = page.get_by_label("Rank of the adapters"), page.get_by_label("Weights are stored in")
+    shown = {"training": (0, 0, 0), "qlora": (0, 1, 1), "inference": (1, 0, 1), "full": (0, 0, 0)}
+    for name, visible in shown.items():
+        kind.select_option(name)
+        for field, is_shown in zip((answer, rank, bits), visible, strict=True):
+            expect(field).to_be_visible(visible=bool(is_shown))
+    kind.select_option("inference")
+    page.get_by_label("another network").check()
+    for label, is_shown in (("Layers", False), ("Kernels of a forward pass", True), ("Tokens of an answer", False)):
+        expect(page.get_by_label(label, exact=False).first).to_be_visible(visible=is_shown)
+    unfold(page)
+    assert_usable(page)
+
+
+def test_a_public_model_is_served_with_answers(page: Page, catalog: None) -> None:
+    page.goto("/studies/new/description/")
+    page.get_by_label("a public model").select_option("Qwen3-30B-A3B")
+    page.get_by_role("button", name="Fill in this model").click()
+    expect(page.get_by_label("Experts in a layer")).to_have_value("128")
+    page.get_by_label("The job is").select_option("inference")
+    page.get_by_label("Batch per step (samples)").fill("32")
+    page.get_by_label("Tokens of an answer").fill("256")
+    page.get_by_label("Precision").select_option("fp8")
+    page.get_by_role("button", name="Find servers").click()
+    expect(page.get_by_role("table", name="Ranked offers")).to_contain_text("first token")
+    assert_usable(page)
+
+
+def test_a_config_fills_in_the_shape(page: Page, catalog: None, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA3_8B))
+    page.goto("/studies/new/description/")
+    page.get_by_text("or a model's config.json").click()
+    assert_usable(page)
+    page.get_by_label("or the file").set_input_files(config)
+    page.get_by_role("button", name="Fill in this shape").click()
+    expect(page.get_by_role("status")).to_contain_text("filled in from config.json")
+    expect(page.locator("#id_layers")).to_have_value("32")
+    page.get_by_label("Batch per step (samples)").fill("64")
+    page.get_by_role("button", name="Find servers").click()
+    expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")
+
+
+def test_a_config_that_cannot_be_read_is_said_beside_its_field(plain_page: Page) -> None:
+    plain_page.goto("/studies/new/description/")
+    plain_page.get_by_text("or a model's config.json").click()
+    plain_page.get_by_label("Its text").fill('{"model_type": "mamba"}')
+    plain_page.get_by_role("button", name="Fill in this shape").click()
+    expect(plain_page.locator("#error_1_id_config_text")).to_contain_text("state space")
+    expect(plain_page.get_by_label("Its text")).to_have_value('{"model_type": "mamba"}')
+
+
+def test_a_network_that_is_no_transformer_is_answered(page: Page, catalog: None) -> None:
+    page.goto("/studies/new/description/?preset=resnet50-augmented")
+    expect(page.get_by_label("Kind of model")).to_have_value("cnn")
+    expect(page.get_by_label("Time of one CPU core for a sample (ms)")).to_be_visible()
+    page.get_by_role("button", name="Find servers").click()
+    expect(page.get_by_role("heading", name="Where a step's time goes")).to_be_visible()
+    assert_usable(page)
+
+
+def test_wrong_value_moves_the_focus_to_the_summary(plain_page: Page, catalog: None) -> None:
+    plain_page.goto("/studies/new/description/?preset=pretrain-bert-large")
     plain_page.get_by_label("Attention heads").fill("15")
     plain_page.get_by_role("button", name="Find servers").click()
     summary = plain_page.locator(".error-summary")
@@ -90,7 +185,7 @@ def test_sample_study_is_usable(page: Page, catalog: None) -> None:
     page.goto("/")
     page.get_by_role("link", name="Look at the sample study").click()
     expect(page.locator(".verdict-sentence")).to_contain_text("NVLink")
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    unfold(page)
     assert_usable(page)
     expect(page.get_by_text("Delete this study")).to_have_count(0)
 
@@ -127,7 +222,9 @@ def test_files_without_a_timeline_lead_to_the_recipes(page: Page, catalog: None,
 
 
 def test_everything_works_without_javascript(plain_page: Page, catalog: None) -> None:
-    plain_page.goto("/studies/new/description/?example=llama-3.1-8b")
+    plain_page.goto("/studies/new/description/")
+    plain_page.get_by_label("a typical job").select_option("finetune-8b")
+    plain_page.get_by_role("button", name="Fill in this job").click()
     plain_page.get_by_role("button", name="Find servers").click()
     expect(plain_page.locator(".verdict-sentence")).to_contain_text("NVLink")
     plain_page.get_by_text("Delete this study").click()
