@@ -67,6 +67,22 @@ class Rows:
         return self.end_s - self.start_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Runs of rows in order of their end: first and last row ``(nodes,)``, and the node of each row ``(rows,)``."""
+
+    first: Ints
+    last: Ints
+    of_row: Ints
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def sums(self, values: Floats) -> Floats:
+        """What the rows of each node add up to."""
+        return np.bincount(self.of_row, weights=values, minlength=len(self))
+
+
 def step_graph(
     line: Timeline, device: int, window: Window, work: DeviceWork, collective: NDArray[np.int32]
 ) -> StepGraph | None:
@@ -88,10 +104,8 @@ def step_graph(
     pause_s, lag_s = _usual(rows)
     queued = ~(rows.launch_s + lag_s > _pred_end(rows) + _TOUCH_S)
     source, target = _waits(line, window, rows, queued, pause_s, lag_s)
-    node = _nodes(rows, queued, source, target, breaks)
-    if node is None:
-        return None
-    return _graph(rows, queued, breaks, (source, target), node, pause_s, lag_s)
+    nodes = _nodes(rows, queued, source, target, breaks)
+    return None if nodes is None else _graph(rows, queued, breaks, (source, target), nodes, pause_s, lag_s)
 
 
 def _rows(line: Timeline, window: Window, work: DeviceWork, collective: NDArray[np.int32]) -> Rows:
@@ -194,8 +208,8 @@ def _ordered(line: Timeline, window: Window, rows: Rows) -> set[tuple[int, int]]
     return found
 
 
-def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks) -> tuple[Ints, Ints] | None:
-    """(rows in order of stream and start, where each node begins in it); None where there are too many.
+def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks) -> Nodes | None:
+    """Rows joined; None where too many nodes are left.
 
     Runs also end where the host took its time between two launches: there a faster device would run dry.
     """
@@ -203,7 +217,7 @@ def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks
     cut = rows.before == NONE
     held = np.zeros(len(rows), dtype=bool)
     held[source] = True
-    held[breaks.row[breaks.row != NONE]] = True
+    held[breaks.row] = True
     cut[target] = True
     earlier = np.maximum(rows.before, 0)
     cut |= held[earlier] | (queued != queued[earlier]) | (breaks.of(rows.launch_s) != breaks.of(rows.launch_s)[earlier])
@@ -219,7 +233,18 @@ def _nodes(rows: Rows, queued: Bools, source: Ints, target: Ints, breaks: Breaks
     while begins.size > MOST_NODES and size <= _LARGEST_PIECE:
         begins = _in_pieces(cut[along], size)
         size *= 4
-    return (along, begins) if begins.size <= MOST_NODES else None
+    return _in_order(rows, along, begins) if begins.size <= MOST_NODES else None
+
+
+def _in_order(rows: Rows, along: Ints, begins: Ints) -> Nodes:
+    """``along``: rows in order of stream and start; ``begins``: where each node begins in it."""
+    first, last = along[begins], along[np.append(begins[1:], along.size) - 1]
+    order = np.argsort(rows.end_s[last], kind="stable")
+    place = np.empty(order.size, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    of_row = np.empty(along.size, dtype=np.int64)
+    of_row[along] = np.repeat(place, np.diff(np.append(begins, along.size)))
+    return Nodes(first=first[order], last=last[order], of_row=of_row)
 
 
 def _in_pieces(cut: Bools, size: int) -> Ints:
@@ -230,51 +255,20 @@ def _in_pieces(cut: Bools, size: int) -> Ints:
 
 
 def _graph(
-    rows: Rows,
-    queued: Bools,
-    breaks: Breaks,
-    waits: tuple[Ints, Ints],
-    node: tuple[Ints, Ints],
-    pause_s: float,
-    lag_s: float,
+    rows: Rows, queued: Bools, breaks: Breaks, waits: tuple[Ints, Ints], nodes: Nodes, pause_s: float, lag_s: float
 ) -> StepGraph:
-    along, begins = node
-    first, last = along[begins], along[np.append(begins[1:], along.size) - 1]
-    order = np.argsort(rows.end_s[last], kind="stable")
-    place = np.empty(order.size, dtype=np.int64)
-    place[order] = np.arange(order.size)
-    of_row = np.empty(along.size, dtype=np.int64)
-    of_row[along] = place[np.repeat(np.arange(begins.size), np.diff(np.append(begins, along.size)))]
-    first, last = first[order], last[order]
-    opens = np.zeros(along.size, dtype=bool)
-    opens[first] = True
-    inner = np.where(queued, np.minimum(rows.pause_s, _NEAR_S), pause_s)
-    before = np.where(rows.before[first] == NONE, NONE, of_row[np.maximum(rows.before[first], 0)])
-    after_s = np.where(queued[first] & (rows.pause_s[first] < _NEAR_S), rows.pause_s[first], pause_s)
-    communicates = rows.kind[first] == _COMMUNICATION
-    work_s = np.zeros((order.size, len(_CLASSES)))
-    computes = rows.kind != _COMMUNICATION
-    np.add.at(work_s, (of_row[computes], rows.kind[computes]), rows.busy_s[computes])
-    source, target = (of_row[one] for one in waits)
+    source, target = (nodes.of_row[one] for one in waits)
     forward = source < target
     pairs = np.unique(np.stack((target[forward], source[forward])), axis=1)
-    waited_for = np.where(breaks.row == NONE, NONE, of_row[np.maximum(breaks.row, 0)])
-    place_of = np.arange(order.size)
+    waited_for = nodes.of_row[breaks.row].astype(np.int32)
     return StepGraph(
-        work_s=work_s,
-        collective=np.where(communicates, rows.collective[first], NONE).astype(np.int32),
-        calls=np.bincount(of_row, minlength=order.size).astype(np.int32),
-        busy_s=np.bincount(of_row, weights=rows.busy_s, minlength=order.size),
-        gap_s=np.bincount(of_row, weights=np.where(opens, 0.0, inner), minlength=order.size),
-        before=np.where(before < place_of, before, NONE).astype(np.int32),
-        after_s=after_s,
-        **_launches(rows, breaks, waited_for, first, last),
-        tail_class=rows.kind[last].astype(np.int8),
-        tail_s=rows.busy_s[last],
+        **_columns(rows, nodes),
+        **_pauses(rows, queued, nodes, pause_s),
+        **_launches(rows, breaks, waited_for, nodes),
         source=pairs[1].astype(np.int32),
         target=pairs[0].astype(np.int32),
         reach_s=breaks.reach_s,
-        waited_for=waited_for.astype(np.int32),
+        waited_for=waited_for,
         resume_s=breaks.resume_s,
         lag_s=lag_s,
         end_break=breaks.end_break,
@@ -284,11 +278,42 @@ def _graph(
     )
 
 
-def _launches(rows: Rows, breaks: Breaks, waited_for: Ints, first: Ints, last: Ints) -> dict[str, NDArray[np.generic]]:
+def _columns(rows: Rows, nodes: Nodes) -> dict[str, NDArray[np.generic]]:
+    """What runs in each node."""
+    work_s = np.zeros((len(nodes), len(_CLASSES)))
+    computes = rows.kind != _COMMUNICATION
+    np.add.at(work_s, (nodes.of_row[computes], rows.kind[computes]), rows.busy_s[computes])
+    communicates = rows.kind[nodes.first] == _COMMUNICATION
+    return {
+        "work_s": work_s,
+        "collective": np.where(communicates, rows.collective[nodes.first], NONE).astype(np.int32),
+        "calls": nodes.sums(np.ones(len(rows))).astype(np.int32),
+        "busy_s": nodes.sums(rows.busy_s),
+        "tail_class": rows.kind[nodes.last].astype(np.int8),
+        "tail_s": rows.busy_s[nodes.last],
+    }
+
+
+def _pauses(rows: Rows, queued: Bools, nodes: Nodes, pause_s: float) -> dict[str, NDArray[np.generic]]:
+    """The order of the nodes of a stream, and the pauses in and between them."""
+    before = rows.before[nodes.first]
+    node_before = np.where(before == NONE, NONE, nodes.of_row[before])
+    begins = np.zeros(len(rows), dtype=bool)
+    begins[nodes.first] = True
+    inner_s = np.where(queued, np.minimum(rows.pause_s, _NEAR_S), pause_s)
+    short = queued[nodes.first] & (rows.pause_s[nodes.first] < _NEAR_S)
+    return {
+        "gap_s": nodes.sums(np.where(begins, 0.0, inner_s)),
+        "before": np.where(node_before < np.arange(len(nodes)), node_before, NONE).astype(np.int32),
+        "after_s": np.where(short, rows.pause_s[nodes.first], pause_s),
+    }
+
+
+def _launches(rows: Rows, breaks: Breaks, waited_for: Ints, nodes: Nodes) -> dict[str, NDArray[np.generic]]:
     """Launch of the first and last kernel of each node; not known where the break before it waits for a later node."""
     latest = np.maximum.accumulate(np.append(NONE, waited_for))
     found: dict[str, NDArray[np.generic]] = {}
-    for name, chosen in (("first", first), ("last", last)):
+    for name, chosen in (("first", nodes.first), ("last", nodes.last)):
         after = breaks.of(rows.launch_s[chosen])
         launch_s = breaks.since(rows.launch_s[chosen])
         known = ~np.isnan(launch_s) & (latest[after + 1] < np.arange(chosen.size))
