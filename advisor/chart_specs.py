@@ -131,7 +131,7 @@ def scaling(result: Result, width: int) -> Any:
         scale=alt.Scale(type="log", base=2, nice=False),
         axis=alt.Axis(values=counts, format="d", labelOverlap=True),
     )
-    rate_scale = alt.Scale(type="log") if counts[-1] > _MOST_ON_A_LINEAR_SCALE else alt.Scale(zero=True)
+    rate_scale = alt.Scale(type="log", nice=False) if counts[-1] > _MOST_ON_A_LINEAR_SCALE else alt.Scale(zero=True)
     base = alt.Chart(alt.Data(values=values), width=width, height=260)
     band = base.mark_area(opacity=0.16).encode(
         x=x, y=alt.Y("low:Q", title=_("samples per second"), scale=rate_scale), y2="high:Q", color=colour
@@ -139,7 +139,9 @@ def scaling(result: Result, width: int) -> Any:
     line = base.mark_line(strokeWidth=2.5).encode(x=x, y="rate:Q", color=colour, strokeDash=_dash(alt, curves))
     ends = base.mark_rule(opacity=0.4).encode(x=x, y="low:Q", y2="high:Q", color=colour)
     dots = base.transform_filter("datum.nodes == 1").mark_point(filled=True, size=60, opacity=1)
-    rings = base.transform_filter("datum.nodes > 1").mark_point(filled=True, size=60, opacity=1, fill="white")
+    rings = base.transform_filter("datum.nodes > 1").mark_point(
+        filled=False, size=60, opacity=1, fill="white", strokeWidth=2
+    )
     marks = [marks.encode(x=x, y="rate:Q", color=colour) for marks in (dots, rings)]
     return _styled(alt.layer(band, ends, line, *marks))
 

@@ -107,6 +107,11 @@ class Result:
         return any(curve["points"] for curve in self.document["scaling"])
 
     @property
+    def scales_over_servers(self) -> bool:
+        """Whether a point of the curves takes more than one server."""
+        return any(point.get("nodes", 1) > 1 for curve in self.document["scaling"] for point in curve["points"])
+
+    @property
     def has_ranked(self) -> bool:
         return any(offer["rank"] is not None for offer in self.document["offers"])
 

@@ -174,6 +174,7 @@ def test_an_answer_from_before_plans_were_compared_is_still_shown(browser: Clien
     response = browser.get(study.get_absolute_url())
     assert response.status_code == 200
     assert "Ways to divide the job" not in text_of(response)
+    assert "Open marks" not in text_of(response)
     assert browser.get(reverse("study-chart", args=[study.pk, "breakdown"])).status_code == 200
     assert browser.get(reverse("study-chart", args=[study.pk, "plans-nvlink"])).status_code == 404
 
@@ -190,6 +191,16 @@ def test_every_part_of_a_step_has_its_column(browser: Client, study: Study) -> N
     assert "250 ms" in text
 
 
+def test_a_job_that_serves_shows_its_token_times(browser: Client) -> None:
+    serving = {"kind": "inference", "output_tokens": "128", "batch_per_step": "16"}
+    browser.post("/studies/new/description/", description(**serving))
+    study = Study.objects.get()
+    text = text_of(browser.get(study.get_absolute_url()))
+    tokens = study.result["offers"][0]["tokens"]
+    assert f"first token {figures.duration(tokens['first_s'])}" in text
+    assert f"each token {figures.duration(tokens['each_s'])}" in text
+
+
 def test_scaling_takes_any_number_of_points_and_servers(browser: Client, study: Study) -> None:
     curve = study.result["scaling"][0]
     last = curve["points"][-1]
@@ -198,6 +209,7 @@ def test_scaling_takes_any_number_of_points_and_servers(browser: Client, study: 
     text = text_of(browser.get(study.get_absolute_url()))
     drawn = browser.get(reverse("study-chart", args=[study.pk, "scaling"])).content.decode()
     assert "16 servers" in text
+    assert "Open marks take more than one server" in text
     assert ">128<" in drawn
 
 
