@@ -99,7 +99,7 @@ class AcceleratorSpec:
     form_factor: str
     memory_bytes: int
     memory_bandwidth_bytes_per_s: float
-    dense_flops_per_s: Mapping[str, float] = field(default_factory=dict)
+    dense_flops_per_s: Mapping[str, float] = field(default_factory=dict, hash=False)
     scaleup_kind: str = "none"
     scaleup_bandwidth_bytes_per_s: float | None = None
     pcie_generation: int | None = None

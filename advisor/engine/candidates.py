@@ -10,6 +10,8 @@ from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import Hardware
 from advisor.engine.plans import Plan, Recompute
 
+_DEGREES = ("dp", "tp", "pp", "ep", "cp", "vpp", "zero_stage")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidates:
@@ -49,12 +51,11 @@ class Candidates:
 
         full = np.array([plan.recompute is Recompute.FULL for plan in plans], dtype=np.float64)
         core = np.array([plan.recompute is not Recompute.NONE for plan in plans], dtype=np.float64)
-        names = ("dp", "tp", "pp", "ep", "cp", "vpp", "zero_stage")
         return cls(
             hardware=hardware,
             plans=tuple(plans),
             which=which,
-            **{name: whole(name) for name in names},
+            **{name: whole(name) for name in _DEGREES},
             micro_batch=whole("micro_batch").astype(np.float64),
             recompute=full[which],
             recompute_attention=core[which],
@@ -62,7 +63,20 @@ class Candidates:
 
     def take(self, rows: Ints) -> Self:
         """The given rows, in the given order."""
-        return self.of(self.hardware.take(rows), self.plans, self.which[rows])
+        columns = ("which", *_DEGREES, "micro_batch", "recompute", "recompute_attention")
+        own = {name: getattr(self, name)[rows] for name in columns}
+        return replace(self, hardware=self.hardware.take(rows), **own)
+
+    def once_per_chip(self) -> tuple[Self, Ints]:
+        """One row for each plan and chip, and the place among them of every row.
+
+        What a chip does by itself does not depend on how its server is joined.
+        """
+        compute, memory = self.hardware.compute.chip, self.hardware.memory.chip
+        mixed = (compute != memory).any()
+        _, chip = _numbered(compute * (int(memory.max()) + 1) + memory if mixed else compute)
+        rows, place = _numbered(chip * len(self.plans) + self.which)
+        return self.take(rows), place
 
     def passing(self, micro_batch: float) -> Self:
         """The same rows, each with this many samples per rank and pass."""
@@ -74,6 +88,17 @@ class Candidates:
 
     def plan(self, row: int) -> Plan:
         return self.plans[self.which[row]]
+
+
+def _numbered(keys: Ints) -> tuple[Ints, Ints]:
+    """A place for each distinct key, in order of the keys: a row that has it, and for every row the place of its key.
+
+    Keys are small numbers from 0 on: this takes no sorting.
+    """
+    row_of = np.full(int(keys.max(initial=-1)) + 1, -1, dtype=np.int64)
+    row_of[keys] = np.arange(len(keys))
+    present = row_of >= 0
+    return row_of[present], (np.cumsum(present) - 1)[keys]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

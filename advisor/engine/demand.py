@@ -77,7 +77,7 @@ def _transformer(workload: Workload, shape: Counted, candidates: Candidates, spe
     replicas = _replicas(workload, shape, candidates)
     about = workload, shape, candidates, speed
     return Demand(
-        pieces=micro_batch_pieces(*about),
+        pieces=_pieces(*about),
         tensor_s=tensor_exchange_s(*about) if several["tp"] else nothing,
         context_s=context_exchange_s(*about) if several["cp"] else nothing,
         expert_s=expert_exchange_s(*about) if several["ep"] and shape.moe_layers else nothing,
@@ -92,6 +92,11 @@ def _transformer(workload: Workload, shape: Counted, candidates: Candidates, spe
         vpp=candidates.vpp,
         zero_stage=candidates.zero_stage,
     )
+
+
+def _pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
+    once, place = candidates.once_per_chip()
+    return micro_batch_pieces(workload, shape, once, speed).take(place)
 
 
 def _launching_passes(workload: Workload, candidates: Candidates) -> Floats:

@@ -7,6 +7,7 @@ in one direction.
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from math import log, sqrt
 
 from advisor.engine.calibrated import Box, PathLaw, boxes, has_curve, path_law
@@ -63,6 +64,7 @@ class Route:
     box: Box | None = None
 
 
+@cache
 def silicon_family(accelerator_key: str) -> str:
     """The chip behind an accelerator's key, without form factor and memory size: ``a100-sxm4-80`` -> ``a100``."""
     kept = [part for part in accelerator_key.split("-") if not re.fullmatch(r"sxm\d*|pcie|nvl|\d{1,3}", part)]
@@ -97,6 +99,7 @@ def host_link_bytes_per_s(accelerator: AcceleratorSpec, fabric: FabricSpec) -> f
     return per_lane * (fabric.pcie_lanes or accelerator.pcie_lanes or 16)
 
 
+@lru_cache(maxsize=8192)
 def route(accelerator: AcceleratorSpec, fabric: FabricSpec, group: int) -> Route:
     """The links that ``group`` neighbouring GPUs of one server use together."""
     scale_up = fabric.bandwidth_bytes_per_s or accelerator.scaleup_bandwidth_bytes_per_s

@@ -50,9 +50,10 @@ class Compute:
     16 bits that fused attention runs in (of the products' dtype where that is wider). Its shares, ``[row, head dim]``
     over ``HEAD_DIMS``, are plateaus: at ``s`` tokens, divide by 1 + half / s. ``attention_utilisation``: share of
     ``peak_flops_per_s`` from an earlier fit of whole steps. ``training_scale``: time of products and attention in long
-    runs over what these laws, measured on short ones, say.
+    runs over what these laws, measured on short ones, say. ``chip``: the same number wherever all of this is the same.
     """
 
+    chip: Ints
     peak_flops_per_s: Floats
     gain: Floats
     c0: Floats
@@ -74,9 +75,10 @@ class Compute:
 class Memory:
     """``bytes_per_s``: achieved by streaming kernels; ``weights_bytes_per_s``: by products that only read weights.
 
-    ``capacity_bytes``: what the driver reports.
+    ``capacity_bytes``: what the driver reports. ``chip``: the same number wherever all of this is the same.
     """
 
+    chip: Ints
     bytes_per_s: Floats
     weights_bytes_per_s: Floats
     capacity_bytes: Floats
@@ -187,6 +189,11 @@ def training_scale(accelerator: AcceleratorSpec, dtype: str) -> float:
     return training_scales().get((silicon_family(accelerator.key), precision_class(dtype)), 1.0)
 
 
+def has_training_runs(accelerator: AcceleratorSpec, dtype: str) -> bool:
+    """Whether published training runs of this silicon in this class of precision were met."""
+    return (silicon_family(accelerator.key), precision_class(dtype)) in training_scales()
+
+
 def attention_law(accelerator: AcceleratorSpec, era: Era) -> AttentionLaw:
     """The law of fused attention with kernels of that era."""
     laws = attention_laws()
@@ -228,6 +235,7 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) 
     wide = _column(_attention_peak(a, dtype) for a, dtype in zip(accelerators, dtypes, strict=True))
     names = ("c0", "m0", "n0", "k0", "launch_s", "max_utilisation")
     return Compute(
+        chip=_chips(accelerators),
         peak_flops_per_s=peaks,
         gain=np.ones(len(accelerators)),
         **{name: _column(getattr(law, name) for law in laws) for name in names},
@@ -243,6 +251,12 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) 
     )
 
 
+def _chips(accelerators: Sequence[AcceleratorSpec]) -> Ints:
+    """Place of the first one that is equal: what a chip does by itself is worked out once for all its servers."""
+    first: dict[AcceleratorSpec, int] = {}
+    return np.array([first.setdefault(one, place) for place, one in enumerate(accelerators)], dtype=np.int64)
+
+
 def _attention_peak(accelerator: AcceleratorSpec, dtype: str) -> float:
     rates = accelerator.dense_flops_per_s
     wide = "bf16" if dtype in ("fp8", "fp4") else dtype
@@ -253,6 +267,7 @@ def _memory(accelerators: Sequence[AcceleratorSpec]) -> Memory:
     laws = [memory_law(accelerator) for accelerator in accelerators]
     sheet = _column(accelerator.memory_bandwidth_bytes_per_s for accelerator in accelerators)
     return Memory(
+        chip=_chips(accelerators),
         bytes_per_s=sheet * _column(law.streaming for law in laws),
         weights_bytes_per_s=sheet * _column(law.weights for law in laws),
         capacity_bytes=_column(accelerator.memory_bytes for accelerator in accelerators),

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from advisor.engine.candidates import Candidates, Speed
-from advisor.engine.collectives import Floats
+from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import Compute
 
 
@@ -28,6 +28,10 @@ class Work:
 
     def __add__(self, other: Self) -> Self:
         return type(self)(compute_s=self.compute_s + other.compute_s, memory_s=self.memory_s + other.memory_s)
+
+    def take(self, rows: Ints) -> Self:
+        """The given rows, in the given order."""
+        return type(self)(compute_s=self.compute_s[rows], memory_s=self.memory_s[rows])
 
     def times(self, factor: Floats | float) -> Self:
         return type(self)(compute_s=self.compute_s * factor, memory_s=self.memory_s * factor)

@@ -6,13 +6,14 @@ many routed tokens as it holds, in larger products (GShard, 2006.16668).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates, Speed
-from advisor.engine.collectives import Floats
+from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import HEAD_DIMS
 from advisor.engine.kernels import Work, matmul, no_work, slowdown, streamed
 from advisor.engine.shapes import Counted, Product, bytes_per_value
@@ -38,6 +39,10 @@ class Pieces:
     @property
     def total(self) -> Work:
         return self.products + self.experts + self.attention + self.elementwise + self.routing
+
+    def take(self, rows: Ints) -> Self:
+        """The given rows, in the given order."""
+        return replace(self, **{item.name: getattr(self, item.name).take(rows) for item in fields(self)})
 
 
 def micro_batch_pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Pieces:
