@@ -70,7 +70,8 @@ def test_advise_on_a_capture_gives_the_numbers_of_the_study(catalog: None, captu
 
 def test_advise_says_the_verdict_and_a_line_per_offer(catalog: None) -> None:
     out = StringIO()
-    call_command("advise", "--workload", EXAMPLE, "--limit", "3", stdout=out, stderr=StringIO())
+    encoder = str(REPOSITORY / "docs" / "examples" / "bert-large-finetuning.json")
+    call_command("advise", "--workload", encoder, "--limit", "3", stdout=out, stderr=StringIO())
 
     lines = out.getvalue().splitlines()
     empty = lines.index("")

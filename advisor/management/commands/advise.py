@@ -98,12 +98,12 @@ def _lines(answer: answers.Answer) -> Iterator[str]:
     for note in answer["verdict"].get("notes", ()):
         yield f"  {note['sentence']}"
     yield ""
-    yield f"{'':>3} {'server':<34} {'region':<16} {'GPUs':>4}  {'plan':<14} {'step':>10} {'range':>21} {'cost':>12}"
+    yield f"{'':>3} {'server':<34} {'region':<16} {'GPUs':>4}  {'plan':<26} {'step':>11} {'range':>27} {'cost':>12}"
     for offer in answer["offers"]:
         span = f"{_milliseconds(offer['low_s'])} to {_milliseconds(offer['high_s'])}"
         yield (
             f"{offer['rank'] or '-':>3} {offer['server']['key']:<34} {offer['region']:<16} {offer['gpus']:>4}  "
-            f"{offer['plan']['label']:<14} {_milliseconds(offer['step_s']):>10} {span:>21} "
+            f"{offer['plan']['label']:<26} {_milliseconds(offer['step_s']):>11} {span:>27} "
             f"{offer['cost_to_finish']:>8} {offer['currency']}"
         )
 
