@@ -155,7 +155,9 @@ def _usual(rows: Rows) -> tuple[float, float]:
     waiting = (rows.launch_s < _pred_end(rows)) & (rows.pause_s >= 0) & (rows.pause_s < _NEAR_S)
     lag = (rows.start_s - rows.launch_s)[idle & (rows.start_s - rows.launch_s < 10 * _NEAR_S)]
     pause_s = float(np.median(rows.pause_s[waiting])) if waiting.sum() > 4 else _USUAL_PAUSE_S
-    return pause_s, float(np.median(lag)) if lag.size > 4 else _USUAL_LAG_S
+    if not lag.size:
+        return pause_s, _USUAL_LAG_S
+    return pause_s, float(np.median(lag) if lag.size > 4 else lag.min())
 
 
 def _waits(

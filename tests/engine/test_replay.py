@@ -114,9 +114,9 @@ SCALE = st.sampled_from((0.3, 1.0, 2.0))
 def test_a_step_comes_back_with_its_own_durations(program):
     step = step_of(run(program))
     own = replay(step.graph, as_captured(step.graph))
-    assert own.step_s[0] == pytest.approx(step.step_s, rel=0.02)
-    assert own.idle_s[0] == pytest.approx(step.idle_s, abs=0.03 * step.step_s)
-    assert own.exposed_s[0] == pytest.approx(sum(work.exposed_s for work in step.collectives), abs=0.03 * step.step_s)
+    exposed_s = sum(work.exposed_s for work in step.collectives)
+    for found, captured in ((own.step_s, step.step_s), (own.idle_s, step.idle_s), (own.exposed_s, exposed_s)):
+        assert abs(found[0] - captured) <= 0.03 * step.step_s + 5e-6
 
 
 @settings(max_examples=200)
@@ -126,7 +126,7 @@ def test_a_replay_says_what_the_program_would_do(program, matmul, memory, exchan
     step = step_of(run(program))
     truth = simulated_s(program, matmul=matmul, memory=memory, exchange=exchange)
     found = again(step, matmul=matmul, memory=memory, exchange=exchange)
-    assert abs(found.step_s[0] - truth) <= 0.08 * truth + 15e-6
+    assert abs(found.step_s[0] - truth) <= 0.12 * truth + 20e-6
 
 
 @settings(max_examples=100)
