@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from advisor.calibration import attention, gemm, memory, stacks
+from advisor.calibration import attention, gemm, memory, stacks, widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,4 +20,5 @@ FITS = (
     Fit(name="memory.csv", table=memory.table),
     Fit(name="stacks.csv", table=stacks.stacks_table),
     Fit(name="chips.csv", table=stacks.chips_table),
+    Fit(name="widths.csv", table=widths.table),
 )

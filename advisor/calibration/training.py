@@ -16,7 +16,7 @@ from advisor.engine.described import composed
 from advisor.engine.exchanges import GradientTimes
 from advisor.engine.fabric import silicon_family
 from advisor.engine.hardware import hardware, precision_class, running_dtype
-from advisor.engine.network import domain_gpus, network_is_known
+from advisor.engine.network import network_is_known
 from advisor.engine.plans import plans_like
 from advisor.engine.prediction import candidates_on
 from advisor.engine.stacks import UNTOLD, Stack
@@ -92,7 +92,10 @@ def known_stack(name: str, **constants: Any) -> Stack:
 
 @cache
 def training_runs() -> Runs:
-    """The runs that can be predicted. Where a micro-batch is not stated, the largest that the rank can fill counts."""
+    """The runs that can be predicted and state what decides.
+
+    Where a micro-batch is not stated, the largest that the rank can fill counts.
+    """
     found = [run for row in read_rows(DATA / "training_runs.csv") if (run := _run(row)) is not None]
     cases = [case for case, _ in found]
     return Runs(
@@ -109,8 +112,10 @@ def _run(row: MeasuredRow) -> tuple[Case, Demand] | None:
         case = case_of(row)
     except RowRefused:
         return None
+    if not _DECIDES.isdisjoint(case.assumed):
+        return None
     system, plans = System.of(case.server), plans_like(case.workload, case.plan)
-    if not plans or case.workload.model is None or not _links_are_stated(row, system, case.gpus):
+    if not plans or case.workload.model is None or not network_is_known(system, case.gpus):
         return None
     stack = known_stack(case.workload.stack or UNTOLD, **_UNFITTED)
     chips = hardware([system], case.workload.precision, stack.attention_era)
@@ -118,10 +123,8 @@ def _run(row: MeasuredRow) -> tuple[Case, Demand] | None:
     return case, demand_of(case.workload, candidates, AS_IS, stack)
 
 
-def _links_are_stated(row: MeasuredRow, system: System, gpus: int) -> bool:
-    """Whether all ranks lie in one domain, or the source says what network joined its servers."""
-    return gpus <= domain_gpus(system) or bool(row.inter_interconnect and network_is_known(system, gpus))
-
+_DECIDES = frozenset({"sequence", "network"})
+"""What a run has to state itself, as the figure that it is completed with would decide the error."""
 
 _UNFITTED = {
     item.name: 1.0 for item in fields(Stack) if item.name not in ("name", "title", "attention_era", "gradient_bytes")

@@ -10,7 +10,7 @@ from advisor.engine.calibrated import Evidence, log_halfwidth
 from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats, group_index
 from advisor.engine.fabric import silicon_family
-from advisor.engine.hardware import gemm_law
+from advisor.engine.hardware import gemm_law, has_training_runs, running_dtype
 from advisor.engine.serving import is_served
 from advisor.engine.step import Job, step_parts
 from catalog.specs import AcceleratorSpec
@@ -19,21 +19,34 @@ from profiling.workload import Mode
 ESTIMATED_BYTES_HALFWIDTH = 0.7
 """ln range of a message size inferred from the time that it took on links that the capture does not name."""
 
-_LEVELS = {"measured": Evidence.CALIBRATED, "borrowed": Evidence.UNCALIBRATED}
-
 
 def evidence(job: Job, accelerator: AcceleratorSpec, gpus: int) -> Evidence:
     """How well this job's time on so many of these accelerators is supported.
 
     What the capture exchanged is no anchor where transfer over the likely links does not explain it.
     """
-    found = _LEVELS.get(gemm_law(accelerator).evidence, Evidence.SPEC_SHEET)
+    found = _of_chip(job, accelerator)
     if job.traced is None:
         return found
     if job.traced.key == accelerator.key:
         return Evidence.ANCHORED if gpus == 1 or _is_anchor(job) else Evidence.CALIBRATED
-    source = _LEVELS.get(gemm_law(job.traced).evidence, Evidence.SPEC_SHEET)
-    return max(found, source, key=lambda level: level.rank)
+    return max(found, _of_chip(job, job.traced), key=lambda level: level.rank)
+
+
+def _of_chip(job: Job, accelerator: AcceleratorSpec) -> Evidence:
+    """Calibrated: training runs of this silicon in this precision were met, or, for a capture, its kernels measured.
+
+    A model known by its totals alone is nowhere calibrated.
+    """
+    dtype = running_dtype(accelerator, job.workload.precision) or job.workload.precision
+    law = gemm_law(accelerator, dtype).evidence
+    if law not in ("measured", "borrowed"):
+        return Evidence.SPEC_SHEET
+    if job.workload.totals is not None:
+        return Evidence.UNCALIBRATED
+    described = job.workload.measured is None and job.workload.mode is Mode.TRAINING
+    known = has_training_runs(accelerator, dtype) if described else law == "measured"
+    return Evidence.CALIBRATED if known else Evidence.UNCALIBRATED
 
 
 def _is_anchor(job: Job) -> bool:
