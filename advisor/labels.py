@@ -80,6 +80,7 @@ FAMILIES: Names = {
     "vision": _("vision"),
     "cnn": _("convolutional networks"),
     "detection": _("detection and segmentation"),
+    "detection-in-regions": _("detection in regions"),
     "diffusion": _("diffusion"),
     "recommender": _("recommendation"),
     "rnn": _("recurrent networks"),

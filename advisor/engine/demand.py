@@ -139,12 +139,20 @@ def _totals(workload: Workload, totals: ModelTotals, candidates: Candidates, spe
         layer_launches=nothing + totals_launches(workload, totals),
         expert_launches=nothing,
         gradients=_gradients(workload, replicas, candidates, speed, stack),
-        update=_update(workload, replicas, candidates, speed),
+        update=_update(workload, replicas, candidates, speed)
+        + _bucketed(workload, replicas[0], candidates, speed, stack),
         passes=passes_per_step(workload, candidates),
         pp=candidates.pp,
         vpp=candidates.vpp,
         zero_stage=candidates.zero_stage,
     )
+
+
+def _bucketed(workload: Workload, replicas: Replicas, candidates: Candidates, speed: Speed, stack: Stack) -> Work:
+    """Gradients copied into buckets before they are exchanged, and back: read and written twice."""
+    exchanged = np.where((replicas.size > 1) & (workload.mode is Mode.TRAINING), replicas.parameters, 0.0)
+    traffic = constant("bucket_passes") * exchanged * gradient_value_bytes(workload, stack)
+    return streamed(candidates, speed, traffic)
 
 
 def _gradients(

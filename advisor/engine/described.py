@@ -11,6 +11,7 @@ from advisor.engine.demand import Demand, demand_of
 from advisor.engine.exchanges import Exchange, gradient_exchange, no_exchange, overlapped
 from advisor.engine.kernels import Work
 from advisor.engine.stacks import Stack, stack_of
+from advisor.engine.together import ALONE, Together, together
 from profiling.workload import Workload
 
 _FLOOR_POWER = 4
@@ -23,22 +24,34 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed, pa
     """
     stack = stack_of(workload.stack)
     chip = candidates.hardware.compute.training_scale
-    parts = composed(demand_of(workload, candidates, speed, stack), stack, chip, pace, host_speed=speed.host)
+    demand = demand_of(workload, candidates, speed, stack)
+    ranks = together(workload, candidates, demand.passes)
+    parts = composed(demand, stack, chip, pace, host_speed=speed.host, ranks=ranks)
     return with_input(workload, parts, candidates, speed)
 
 
-def composed(demand: Demand, stack: Stack, chip: Floats | float, pace: float = 1.0, host_speed: float = 1.0) -> Parts:
-    """One step of this demand. ``chip``: time of products and attention in long runs over the laws of short ones."""
+def composed(
+    demand: Demand,
+    stack: Stack,
+    chip: Floats | float,
+    pace: float = 1.0,
+    host_speed: float = 1.0,
+    ranks: Together = ALONE,
+) -> Parts:
+    """One step of this demand. ``chip``: time of products and attention in long runs over the laws of short ones.
+
+    ``ranks``: what is lost because several work on it.
+    """
     passes, whole = demand.passes, np.ceil(demand.passes)
-    work = _work(demand, stack, chip).times(pace)
+    work = _work(demand, stack, chip).times(pace * ranks.work)
     launching_s = demand.layer_launches * stack.host_launch_s + demand.expert_launches * stack.expert_launch_s
     inside = _inside(demand, stack, work.total_s)
     shown_s = inside.exposed_s + demand.handover_s
     busy_s = passes * (work.total_s + shown_s)
-    host_s = _floored(busy_s, whole * launching_s * pace / host_speed) - busy_s
+    host_s = _floored(busy_s, whole * launching_s * pace * ranks.launching / host_speed) - busy_s
     micro_s = (busy_s + host_s) / whole
-    gradients = _gradients(demand, stack, micro_s, whole)
-    update = demand.update.times(pace)
+    gradients = _gradients(demand, stack, micro_s, whole, ranks.late)
+    update = demand.update.times(pace * ranks.work)
     return Parts(
         compute_s=passes * work.compute_s,
         memory_s=passes * work.memory_s + update.memory_s,
@@ -46,7 +59,7 @@ def composed(demand: Demand, stack: Stack, chip: Floats | float, pace: float = 1
         communication_exposed_s=passes * shown_s + gradients.exposed_s,
         communication_hidden_s=passes * inside.hidden_s + gradients.hidden_s,
         bubble_s=(demand.pp - 1) / demand.vpp * micro_s,
-        host_s=host_s,
+        host_s=host_s + ranks.once_s / host_speed,
         input_s=np.zeros(len(passes)),
     )
 
@@ -72,7 +85,7 @@ def _floored(busy_s: Floats, launching_s: Floats) -> Floats:
     return (busy_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER)
 
 
-def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats) -> Exchange:
+def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats, late: float) -> Exchange:
     found = no_exchange(len(passes))
     for times in demand.gradients:
         found += gradient_exchange(
@@ -82,6 +95,7 @@ def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats) ->
             overlap=stack.gradient_overlap,
             micro_s=micro_s,
             passes=passes,
+            late=late,
         )
     return found
 
@@ -95,7 +109,7 @@ def with_input(workload: Workload, parts: Parts, candidates: Candidates, speed: 
     if pipeline is None or pipeline.cpu_s_per_sample is None:
         return parts
     host = candidates.hardware.host
-    servers = np.ceil(candidates.gpus / np.maximum(host.node_gpus, 1))
+    servers = np.where(host.node_gpus > 0, np.ceil(candidates.gpus / np.maximum(host.node_gpus, 1)), 1)
     loading_s = workload.batch_per_step * pipeline.cpu_s_per_sample / (host.cpu_cores * servers) / speed.input
     waiting_s = np.maximum(np.nan_to_num(loading_s) - parts.step_s, 0.0)
     return replace(parts, input_s=waiting_s)

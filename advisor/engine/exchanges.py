@@ -145,16 +145,17 @@ def gradient_exchange(
     overlap: Floats | float,
     micro_s: Floats,
     passes: Floats,
+    late: float = 0.0,
 ) -> Exchange:
     """Gradients, and weights where they are sharded, of one step.
 
     Replicated: one all-reduce. ZeRO-1: gradients scattered, weights gathered, once. ZeRO-2 scatters after every
     micro-batch, ZeRO-3 gathers before every forward and backward pass as well (1910.02054); with pipeline stages
     once a step. ``micro_s``: one micro-batch, under ``overlap`` of which the exchange may hide; a tenth of what
-    happens once a step always shows.
+    happens once a step always shows, or the share that is ``late``.
     """
     total_s = np.where(zero_stage == 0, times.reduce_s, times.scatter_s + times.gather_s)
-    once_s = np.maximum(total_s - overlap * micro_s, constant("overlap_least_exposed") * total_s)
+    once_s = np.maximum(total_s - overlap * micro_s, max(late, constant("overlap_least_exposed")) * total_s)
     if not (zero_stage > 1).any():
         return Exchange(exposed_s=once_s, hidden_s=total_s - once_s)
     rounds = np.where(pp > 1, 1.0, passes)
