@@ -1,5 +1,6 @@
 """A workload as first values of the description form: what the form would have to say to mean it."""
 
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -8,6 +9,7 @@ from advisor.kinds import kind_of
 from advisor.optional_forms import KILO
 from advisor.optional_forms import TOTALS as TOTALS_FIELDS
 from advisor.shape_form import BILLION
+from catalog.specs import PricingModel
 from profiling.workload import Anchor, InputPipeline, ModelShape, ModelTotals, Workload
 
 Values = dict[str, Any]
@@ -49,6 +51,15 @@ def shape_values(shape: ModelShape, parameters: float | None = None) -> Values:
     values["tied_embeddings"] = None if tied is None else "yes" if tied else "no"
     unused = [name for name in ("shared_expert_ffn", "dense_layers", "windowed_layers") if not values[name]]
     return {name: value for name, value in values.items() if value is not None and name not in unused}
+
+
+def goal_values(goal: Mapping[str, Any]) -> Values:
+    """The fields of ``GoalForm``, of a goal as a study keeps it."""
+    models = goal["pricing_models"]
+    values = {name: goal[name] for name in ("objective", "gpus")}
+    values["samples"] = None if goal["samples"] is None else _whole(goal["samples"])
+    values["pricing"] = [model.value for model in PricingModel] if models is None else models
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def totals_values(totals: ModelTotals) -> Values:

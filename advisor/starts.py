@@ -1,11 +1,12 @@
-"""What a description may start from: a typical job, a public model, or a model's config.json."""
+"""What a description may start from: a typical job, a public model, a model's config.json, or an earlier study."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.translation import gettext as _
 
-from advisor.form_values import Values, initial_of, shape_values, totals_values
+from advisor.form_values import Values, goal_values, initial_of, shape_values, totals_values
 from advisor.forms import STORED_BITS, TOTALS, TRANSFORMER
 from advisor.labels import FAMILIES, name_of
 from advisor.preset_titles import PRESET_TITLES
@@ -13,6 +14,7 @@ from profiling.hf_config import ConfigReading
 from profiling.known_models import KnownModel, find_known, known_models
 from profiling.presets import PRESETS
 from profiling.workload import ModelShape, ModelTotals
+from profiling.workload_json import workload_from_json
 from profiling.workload_messages import CONFIG_NOTES
 
 
@@ -54,6 +56,15 @@ def start_from_config(reading: ConfigReading) -> Start:
         values["weight_bits"] = reading.weight_bits
     told = _("The shape is filled in from config.json. Say what the job is.")
     return Start(values=values, told=told, notes=tuple(str(CONFIG_NOTES[note]) for note in reading.notes))
+
+
+def start_from_inputs(title: str, inputs: Mapping[str, Any]) -> Start:
+    """What an earlier study was asked; an empty form where that was no description."""
+    workload = workload_from_json(inputs["workload"]) if "workload" in inputs else None
+    if workload is None or workload.measured is not None:
+        return Start()
+    told = _("The form is filled in as you asked it before. Change what differs.")
+    return Start(values={"title": title, **initial_of(workload), **goal_values(inputs["goal"])}, told=told)
 
 
 def preset_groups() -> list[Group]:

@@ -23,7 +23,7 @@ from advisor.problem_pages import problem_sections
 from advisor.progress import Progress, Stage
 from advisor.recipes import RECIPES
 from advisor.results import Result
-from advisor.starts import Start, model_groups, preset_groups, start_from_config, start_of
+from advisor.starts import Start, model_groups, preset_groups, start_from_config, start_from_inputs, start_of
 from advisor.wording import sentence as engine_sentence
 from profiling.failures import failure_sentence
 from profiling.messages import sentence
@@ -49,7 +49,8 @@ def studies(request: HttpRequest) -> HttpResponse:
 def new_description(request: HttpRequest) -> HttpResponse:
     owner = page_owner(request)  # also when the form is only shown: two quick clicks then have one owner
     if request.method != "POST":
-        start = start_of(request.GET)
+        before = request.GET.get("study")
+        start = _earlier(owner, before) if before else start_of(request.GET)
         return _description(request, DescriptionForm(initial=start.values), start)
     if request.POST.get("start") == "config":
         return _config(request)
@@ -160,6 +161,15 @@ def _study_or_404(request: HttpRequest, pk: UUID) -> Study:
     if found is None:
         raise Http404
     return found
+
+
+def _earlier(owner: str, key: str) -> Start:
+    """What an own study was asked; an empty form for one that is not there."""
+    try:
+        found = selectors.study_for(pk=UUID(key), owner=owner)
+    except ValueError:
+        found = None
+    return Start() if found is None else start_from_inputs(found.title, found.inputs)
 
 
 def _config(request: HttpRequest) -> HttpResponse:

@@ -337,6 +337,35 @@ def test_limits_stand_beside_the_file_field(browser: Client) -> None:
     assert all(kind in html for kind in ("Timelines", "Sums and samples", "Facts about job and machine"))
 
 
+def test_an_earlier_question_can_be_changed_and_asked_again(browser: Client) -> None:
+    told = {
+        "kind": "inference",
+        "output_tokens": "64",
+        "weight_bits": "8",
+        "anchor_accelerator": "a100-sxm4-80",
+        "anchor_gpus": "8",
+        "anchor_step_s": "2.5",
+        "gpus": "4",
+        "pricing": ["spot", "reserved_1y"],
+    }
+    study_page = browser.post(DESCRIPTION, description(**told), follow=True).content.decode()
+    first = Study.objects.get()
+    address = f"{DESCRIPTION}?study={first.pk}"
+    assert f'href="{address}"' in study_page
+    sent = as_sent(browser.get(address).content.decode())
+    browser.post(DESCRIPTION, sent)
+    again = Study.objects.exclude(pk=first.pk).get()
+    assert (again.title, again.inputs) == (first.title, first.inputs)
+
+
+def test_questions_of_others_stay_theirs(browser: Client) -> None:
+    browser.post(DESCRIPTION, description())
+    study = Study.objects.get()
+    other = Client(headers={"host": "localhost"})
+    for key in (str(study.pk), "x", "0" * 32):
+        assert as_sent(other.get(DESCRIPTION, {"study": key}).content.decode())["layers"] == ""
+
+
 def config(**sent: Any) -> dict[str, Any]:
     return {"start": "config", "config_text": "", **sent}
 
