@@ -4,21 +4,19 @@ Most of these rows are in the fit of stacks and chips (docs/prediction.md says w
 seen come to is in tests/calibration/test_training_fit.py.
 """
 
-from pathlib import Path
-
 import pytest
 
 from advisor.evaluation.document import document
 from advisor.evaluation.outcomes import outcomes_of
 from advisor.evaluation.rows import read_rows
+from tests.paths import SHARED
 
-MEASURED = Path(__file__).resolve().parents[3] / "shared" / "measured" / "measured_dev.csv"
-pytestmark = pytest.mark.skipif(not MEASURED.exists(), reason="reference measurements are not here")
+pytestmark = pytest.mark.skipif(SHARED is None, reason="published figures are not beside this checkout")
 
 
 @pytest.fixture(scope="module")
 def scores():
-    rows = read_rows(MEASURED)
+    rows = read_rows(SHARED / "measured" / "measured_dev.csv")
     return document(outcomes_of([row for row in rows if row.is_scored], rows))
 
 
