@@ -40,6 +40,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.COLLECTIVE_BYTES_ESTIMATED: _(
         "The capture has no message sizes: they were inferred from the time the exchanges took, so the range is wide."
     ),
+    EngineCode.COUNT_NOT_COMPARED: _(
+        "At the %(asked)s GPUs asked for there is nothing to compare: no kind of GPU is offered both with NVLink and on "
+        "PCIe in so many, joined by a network that is stated. The verdict is for %(gpus)s GPUs."
+    ),
     EngineCode.DOES_NOT_FIT: _("This plan does not fit into the memory of the GPU."),
     EngineCode.DTYPE_FALLBACK: _("The accelerator has no %(wanted)s: predicted with %(used)s."),
     EngineCode.FABRIC_ASSUMED: _(
@@ -86,6 +90,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "%(gpus)s GPUs take several of these servers, and the network between them is not known, so nothing is "
         "predicted there."
     ),
+    EngineCode.NETWORKS_DIFFER: _(
+        "The sides take %(nvlink)s servers with NVLink and %(pcie)s on PCIe, and the networks between them are not alike: "
+        "part of what NVLink seems worth is the network."
+    ),
     EngineCode.NO_LEGAL_PLAN: _("The job cannot be divided over the %(gpus)s GPUs asked for."),
     EngineCode.NO_OFFERS: _("No offer is left to compare."),
     EngineCode.NO_RATE_FOR_PRECISION: _(
@@ -109,6 +117,10 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.OFFERS_MEMORY_UNKNOWN: _(
         "For %(count)s of the first %(first)s offers it is not known whether the job fits into memory. A capture with "
         "its peak of memory, or a description of the model, tells."
+    ),
+    EngineCode.OFFERS_NETWORK_UNKNOWN: _(
+        "%(count)s offers are left out because %(gpus)s GPUs take several of their servers and the network between "
+        "these is not known."
     ),
     EngineCode.OFFERS_TOO_OLD: _("%(count)s offers are left out because they were seen over %(days)s days ago."),
     EngineCode.ONLY_LARGER_SERVERS: _(

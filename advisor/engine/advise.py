@@ -11,7 +11,7 @@ from advisor.engine.memory import Fit
 from advisor.engine.plans import is_data_parallel, legal_plans
 from advisor.engine.pricing import price_all
 from advisor.engine.ranking import Ranked, listed, ranked
-from advisor.engine.scaling import Curve, curve
+from advisor.engine.scaling import Curve, curves
 from advisor.engine.selection import selected, with_currency
 from advisor.engine.step import job_of
 from advisor.engine.system import System
@@ -60,14 +60,14 @@ def advise(
     """
     job, (kept, left_out) = job_of(workload, accelerator), selected(workload, offers, goal)
     goal = with_currency(goal, kept)
-    table = Table.of(job, kept)
+    table = Table.of(job, kept, goal.gpus)
     lines, missed = price_all(job, table, kept, goal)
     order = ranked((one for one in lines if one.offer.currency == goal.currency), goal.objective)
     foreign = [one for one in lines if one.offer.currency != goal.currency]
     comparisons = compare_families(job, table.systems, table.outcomes, kept, goal)
     verdict = headline(comparisons, job, goal, order)
     shown = _shown(verdict, order)
-    beside = verdict_notes(verdict, job, order) if verdict else (why_no_verdict(job, table.outcomes),)
+    beside = verdict_notes(verdict, job, goal, order) if verdict else (why_no_verdict(job, table.outcomes),)
     return Advice(
         workload=workload,
         goal=goal,
@@ -77,7 +77,7 @@ def advise(
         verdict_notes=beside,
         comparisons=comparisons,
         plans=comparables(job, shown),
-        scaling=tuple(curve(role, system, table.of_system(system)) for role, system, _ in shown),
+        scaling=curves(job, [(role, system) for role, system, _ in shown]),
         notes=(*_unchecked(order), *_job_notes(workload, goal), *left_out, *missed, *_order_notes(order, foreign)),
     )
 
@@ -127,7 +127,6 @@ def _shown(verdict: Comparison | None, order: Sequence[Ranked]) -> list[tuple[st
     if verdict is not None:
         wanted += [("nvlink", verdict.nvlink_system, verdict.gpus), ("pcie", verdict.pcie_system, verdict.gpus)]
     if order:
-        server = order[0].priced.offer.server
-        first = System(server.accelerator, server.fabric)
-        wanted.append(("top_offer", first, order[0].priced.prediction.gpus))
+        best = order[0].priced
+        wanted.append(("top_offer", System.of(best.offer.server), best.prediction.gpus))
     return wanted

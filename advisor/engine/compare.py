@@ -1,13 +1,14 @@
 """Ways of dividing one job over the same GPUs, side by side: the best plan of each method."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from advisor.engine.memory import FITS_IN_ORDER
 from advisor.engine.plans import Plan, legal_plans
-from advisor.engine.prediction import Outcome, Prediction, candidates_for, outcomes
+from advisor.engine.prediction import Outcome, Prediction, outcomes
+from advisor.engine.search import Rows
 from advisor.engine.step import Job
 from advisor.engine.system import System
 
@@ -55,7 +56,7 @@ def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[
     methods = [method_of(plan) for plan in plans]
     number = {method: place for place, method in enumerate(dict.fromkeys(methods))}
     group = np.array([number[method] for method in methods], dtype=np.int64)
-    found = outcomes(job, [system], candidates_for(job, [system], [(0, plans)]), group)
+    found = outcomes(job, [system], replace(Rows.of([(0, plans)]), group=group))
     return _first(sorted(found, key=_order), limit)
 
 

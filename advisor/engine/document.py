@@ -108,6 +108,7 @@ def _offer(one: Ranked) -> Document:
         "observed_precision": offer.observed_precision.value,
         "source": offer.source,
         "server": _server(offer.server),
+        "servers": line.servers,
         **prediction_document(prediction),
         "time_to_finish_s": line.time_to_finish_s,
         "time_to_finish_low_s": prediction.low_s * scale,
@@ -179,6 +180,7 @@ def _percent(share: float) -> int:
 def _curve(one: Curve) -> Document:
     return {
         "role": one.role,
+        "kind": one.kind.value,
         "accelerator": one.accelerator_key,
         "accelerator_name": one.accelerator_name,
         "topology": one.topology,
@@ -186,6 +188,7 @@ def _curve(one: Curve) -> Document:
         "points": [
             {
                 "gpus": point.prediction.gpus,
+                "nodes": point.servers,
                 "plan": plan_document(point.prediction.plan),
                 "step_s": point.prediction.step_s,
                 "low_s": point.prediction.low_s,

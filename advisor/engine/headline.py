@@ -6,6 +6,7 @@ from advisor.engine.cost import Goal
 from advisor.engine.explain import EngineCode, VerdictCode
 from advisor.engine.fabric import silicon_family
 from advisor.engine.market import MarketPremium
+from advisor.engine.network import domain_gpus, network_of
 from advisor.engine.pairs import memory_apart
 from advisor.engine.plans import GPU_COUNTS, is_data_parallel, legal_plans
 from advisor.engine.prediction import Outcome, Prediction
@@ -48,12 +49,14 @@ def _fastest(pool: Sequence[Comparison]) -> Comparison:
     return max(priced, key=lambda one: (one.nvlink.samples_per_s, one.gpus, one.family))
 
 
-def verdict_notes(verdict: Comparison, job: Job, order: Sequence[Ranked]) -> tuple[Note, ...]:
+def verdict_notes(verdict: Comparison, job: Job, goal: Goal, order: Sequence[Ranked]) -> tuple[Note, ...]:
     """What a reader of the sentence must know, most important first."""
-    return tuple(_verdict_notes(verdict, job, order))
+    return tuple(_verdict_notes(verdict, job, goal, order))
 
 
-def _verdict_notes(verdict: Comparison, job: Job, order: Sequence[Ranked]) -> Iterator[Note]:
+def _verdict_notes(verdict: Comparison, job: Job, goal: Goal, order: Sequence[Ranked]) -> Iterator[Note]:
+    if goal.gpus not in (None, verdict.gpus):
+        yield Note(EngineCode.COUNT_NOT_COMPARED, {"asked": goal.gpus, "gpus": verdict.gpus})
     alone = next((place for place, one in enumerate(order) if one.priced.prediction.gpus > 1), len(order))
     if alone:
         yield Note(EngineCode.FIRST_OFFERS_USE_ONE_GPU, {"count": alone})
@@ -65,13 +68,26 @@ def _verdict_notes(verdict: Comparison, job: Job, order: Sequence[Ranked]) -> It
     if {verdict.nvlink_paid, verdict.pcie_paid} != {verdict.gpus}:
         sizes = {"nvlink": verdict.nvlink_paid, "pcie": verdict.pcie_paid}
         yield Note(EngineCode.ONLY_LARGER_SERVERS, {"gpus": verdict.gpus, **sizes})
+    if _networks_apart(verdict):
+        servers = {"nvlink": verdict.nvlink_servers, "pcie": verdict.pcie_servers}
+        yield Note(EngineCode.NETWORKS_DIFFER, servers)
     if memory_apart(verdict.nvlink_system, verdict.pcie_system):
         fast, slow = (round(side[0].memory_bytes / 2**30) for side in (verdict.nvlink_system, verdict.pcie_system))
         yield Note(EngineCode.MEMORY_DIFFERS, {"nvlink_gib": fast, "pcie_gib": slow})
 
 
+def _networks_apart(verdict: Comparison) -> bool:
+    """Whether a side crosses a network, and not the same one as the other: by what each GPU has of it."""
+    sides = (verdict.nvlink_system, verdict.pcie_system)
+    rates = {
+        (network.bytes_per_s, network.law) if verdict.gpus > domain_gpus(side) and network else None
+        for side, network in zip(sides, map(network_of, sides), strict=True)
+    }
+    return len(rates) > 1
+
+
 def _market_notes(market: MarketPremium, gpus: int) -> Iterator[Note]:
-    if market.server_gpus != gpus:
+    if market.server_gpus == 1 < gpus:
         yield Note(EngineCode.MARKET_OF_ONE_GPU, {"gpus": gpus})
     if market.basis == "same_provider_and_date":
         yield Note(EngineCode.MARKET_OF_OTHER_REGIONS)

@@ -72,13 +72,16 @@ Sides = tuple[list[OfferSpec], list[OfferSpec]]
 
 
 def market_premium(
-    offers: Iterable[OfferSpec], nvlink: System, pcie: System, gpus: int, currency: str
+    offers: Iterable[OfferSpec], nvlink: System, pcie: System, gpus: int, currency: str, *, each: int | None = None
 ) -> MarketPremium | None:
-    """From the best basis there is, on-demand prices first; None where nothing like can be compared."""
+    """From the best basis there is, on-demand prices first; None where nothing like can be compared.
+
+    ``each``: GPUs of one server, where several are taken.
+    """
     own = [one for one in offers if one.currency == currency]
     for model in PricingModel:
         priced = [one for one in own if one.pricing_model is model]
-        sized = [(size, _sides(priced, nvlink, pcie, gpus, size)) for size in dict.fromkeys((gpus, 1))]
+        sized = [(size, _sides(priced, nvlink, pcie, gpus, size)) for size in dict.fromkeys((each or gpus, 1))]
         for size, sides in sized:
             for basis in _LIKE_FOR_LIKE:
                 if (found := _like_for_like(sides, basis, size)) is not None:
@@ -177,15 +180,23 @@ def _median_price(offers: Iterable[OfferSpec]) -> float:
     return median(float(offer.price_per_gpu_hour) for offer in offers)
 
 
-def smallest_sold(offers: Iterable[OfferSpec], system: System, gpus: int) -> int | None:
-    """GPUs of the smallest server with this accelerator and kind of link that has at least ``gpus``.
+Sizes = Mapping[tuple[str, bool], Sequence[int]]
+
+
+def sizes_sold(offers: Iterable[OfferSpec]) -> Sizes:
+    """GPUs of the servers on offer, ascending, by (accelerator, whether NVLink joins them); PCIe where it does not."""
+    found: dict[tuple[str, bool], set[int]] = defaultdict(set)
+    for one in offers:
+        topology = one.server.fabric.topology
+        if topology.is_nvlink or topology.is_pcie:
+            found[one.server.accelerator.key, topology.is_nvlink].add(one.server.gpu_count)
+    return {key: sorted(sizes) for key, sizes in found.items()}
+
+
+def smallest_sold(sizes: Sizes, system: System, gpus: int) -> int | None:
+    """GPUs of the smallest server with this accelerator and kind of link that has at least ``gpus``, 2 or more.
 
     All of them are paid. None where nothing is offered.
     """
-    nvlink = system[1].topology.is_nvlink
-    sizes = [
-        one.server.gpu_count
-        for one in offers
-        if one.server.accelerator.key == system[0].key and _joined(one, gpus, nvlink=nvlink)
-    ]
-    return min((size for size in sizes if size >= gpus), default=None)
+    sold = sizes.get((system[0].key, system[1].topology.is_nvlink), ())
+    return next((size for size in sold if size >= gpus), None)

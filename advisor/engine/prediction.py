@@ -1,7 +1,7 @@
 """Predictions of one job on many servers: every legal plan tried, the best that fits kept."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -12,10 +12,11 @@ from advisor.engine.collectives import Floats, Ints
 from advisor.engine.explain import EngineCode, EngineRefusal
 from advisor.engine.hardware import Hardware, running_dtype
 from advisor.engine.intervals import evidence, link_range, step_halfwidth
-from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
+from advisor.engine.memory import FITS_IN_ORDER, Fit
 from advisor.engine.network import network_is_known
-from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans, plans_like
+from advisor.engine.plans import Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
+from advisor.engine.search import Rows, best_rows, checked, worth_timing
 from advisor.engine.sensitivity import by_name, label, sensitivities
 from advisor.engine.serving import is_served, token_times
 from advisor.engine.stacks import hardware_of
@@ -129,8 +130,7 @@ def predict(
         raise EngineRefusal(EngineCode.NO_LEGAL_PLAN, gpus=gpus)
     if not network_is_known(system, gpus):
         raise EngineRefusal(EngineCode.NETWORK_UNKNOWN, gpus=gpus)
-    candidates = candidates_for(job, [system], [(0, plans)])
-    (chosen,) = outcomes(job, [system], candidates, np.zeros(len(candidates), dtype=np.int64), keep=plan is not None)
+    (chosen,) = outcomes(job, [system], Rows.of([(0, plans)]), keep=plan is not None)
     if isinstance(chosen, Shortage):
         raise EngineRefusal(EngineCode.NOTHING_FITS, gpus=gpus, short_gib=_gib(chosen.memory.shortfall_bytes))
     return chosen
@@ -143,18 +143,45 @@ def _gib(size: float | None) -> float:
 def predict_all(job: Job, systems: Sequence[System], counts: Sequence[Sequence[int]]) -> list[dict[int, Outcome]]:
     """For each system, by GPU count: the best plan that fits, or what is short. One vectorised evaluation.
 
-    ``counts``: GPU counts wanted of each system. Counts without a legal plan are missing from the answer.
+    ``counts``: GPU counts wanted of each system. Counts without a legal plan are missing from the answer. Systems that
+    do not differ for the job and the count share one outcome.
     """
-    plans = {count: legal_plans(job.workload, count) for count in GPU_COUNTS}
-    groups = [(place, count) for place, wanted in enumerate(counts) for count in wanted if plans.get(count)]
+    plans = {count: legal_plans(job.workload, count) for count in sorted(set(chain.from_iterable(counts)))}
+    wanted = [(place, count) for place, own in enumerate(counts) for count in own if plans[count]]
+    seen = [_seen(job.workload, system) for system in systems]
+    kinds = [seen[place].at(count) for place, count in wanted]
+    alike: dict[System, int] = {}
+    for kind in kinds:
+        alike.setdefault(kind, len(alike))
+    groups = dict.fromkeys((alike[kind], count) for kind, (_, count) in zip(kinds, wanted, strict=True))
     found: list[dict[int, Outcome]] = [{} for _ in systems]
     if not groups:
         return found
-    candidates = candidates_for(job, systems, [(place, plans[count]) for place, count in groups])
-    group = np.repeat(np.arange(len(groups)), [len(plans[count]) for _, count in groups])
-    for (place, count), outcome in zip(groups, outcomes(job, systems, candidates, group), strict=True):
-        found[place][count] = outcome
+    rows = Rows.of([(place, plans[count]) for place, count in groups])
+    ready = dict(zip(groups, outcomes(job, tuple(alike), rows), strict=True))
+    for kind, (place, count) in zip(kinds, wanted, strict=True):
+        found[place][count] = ready[alike[kind], count]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A system as a job sees it: ``alone`` where it stays in one server, which then needs no network."""
+
+    whole: System
+    alone: System
+
+    def at(self, count: int) -> System:
+        return self.alone if count <= (self.whole.node_gpus or count) else self.whole
+
+
+def _seen(workload: Workload, system: System) -> _Seen:
+    """Processors count only for jobs that are fed by them; then it matters how many GPUs share them."""
+    pipeline = workload.input_pipeline
+    fed = pipeline is not None and pipeline.cpu_s_per_sample is not None
+    whole = system if fed else system._replace(cpu_cores=None)
+    inside = replace(system.fabric, network_bandwidth_bytes_per_s=None, rdma=None)
+    return _Seen(whole, whole._replace(fabric=inside, node_gpus=whole.node_gpus if fed else 0))
 
 
 def candidates_for(job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
@@ -162,39 +189,24 @@ def candidates_for(job: Job, systems: Sequence[System], wanted: Sequence[tuple[i
     return candidates_on(hardware_of(job.workload, systems), wanted)
 
 
-def candidates_on(rows: Hardware, wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
-    plans = tuple(sorted(set(chain.from_iterable(plans for _, plans in wanted))))
-    index = {plan: place for place, plan in enumerate(plans)}
-    which = {id(own): np.array([index[plan] for plan in own]) for _, own in wanted}
-    servers = np.repeat([place for place, _ in wanted], [len(own) for _, own in wanted])
-    return Candidates.of(rows.take(servers), plans, np.concatenate([which[id(own)] for _, own in wanted]))
+def candidates_on(servers: Hardware, wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
+    return Rows.of(wanted).on(servers)
 
 
-def outcomes(
-    job: Job, systems: Sequence[System], candidates: Candidates, group: Ints, *, keep: bool = False
-) -> list[Outcome]:
+def outcomes(job: Job, systems: Sequence[System], rows: Rows, *, keep: bool = False) -> list[Outcome]:
     """The best of each group, in order of group; ``keep`` answers even where the plan does not fit."""
-    step_s = step_parts(job, candidates).step_s
-    need = need_bytes(job.workload, candidates)
-    source = None if job.traced is None else float(job.traced.memory_bytes)
-    fits = fit(job.workload, need, candidates.hardware.memory.capacity_bytes, source)
-    rows = best_rows(group, fits, need, step_s / samples_per_step(job, candidates))
-    best = candidates.take(rows)
-    ready = _predictions(job, systems, best, need[rows], fits[rows])
+    servers = hardware_of(job.workload, systems)
+    timed = worth_timing(checked(job, servers, rows))
+    candidates = timed.rows.on(servers)
+    pace = step_parts(job, candidates).step_s / samples_per_step(job, candidates)
+    best = best_rows(timed.rows.group, timed.fits, timed.need, pace)
+    won = timed.take(best)
+    ready = _predictions(job, systems, candidates.take(best), won.need, won.fits)
     short = FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)
     return [
-        Shortage(gpus=one.gpus, plan=one.plan, memory=one.memory) if fits[row] == short and not keep else one
-        for row, one in zip(rows, ready, strict=True)
+        Shortage(gpus=one.gpus, plan=one.plan, memory=one.memory) if fits == short and not keep else one
+        for fits, one in zip(won.fits, ready, strict=True)
     ]
-
-
-def best_rows(group: Ints, fits: Ints, need: Floats, time_per_sample: Floats) -> Ints:
-    """Row of the winner of each group: what fits before what is tight, then the fastest; if none fits, the leanest."""
-    worst = fits == FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)
-    order = np.lexsort((np.arange(len(group)), np.where(worst, need, time_per_sample), fits, group))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.diff(group[order]) > 0
-    return order[first]
 
 
 def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Floats, fits: Ints) -> list[Prediction]:

@@ -1,24 +1,30 @@
-"""Every offer with its best prediction, and why some have none."""
+"""Every offer with its best prediction, on as many of its servers as that takes, and why some have none."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from advisor.engine.cost import Goal, Priced, priced, total_samples
 from advisor.engine.explain import EngineCode
+from advisor.engine.network import network_is_known
 from advisor.engine.plans import GPU_COUNTS, legal_plans
 from advisor.engine.prediction import Outcome, Prediction, Shortage
 from advisor.engine.step import Job
-from advisor.engine.table import Table
+from advisor.engine.system import System
+from advisor.engine.table import Table, takes_several
 from catalog.specs import OfferSpec
 from profiling.notes import Note
 
 
 @dataclass(slots=True, kw_only=True)
 class _Missed:
-    """Offers without a prediction: bytes short of each that does not fit; how many are too small or undividable."""
+    """Offers without a prediction: bytes short of each that does not fit; how many lack something else.
+
+    ``unjoined``: several servers are needed, and nobody states their network.
+    """
 
     short: list[float] = field(default_factory=list)
     small: int = 0
+    unjoined: int = 0
     undivided: int = 0
 
 
@@ -46,10 +52,17 @@ def _count(missed: _Missed, offer: OfferSpec, outcomes: Mapping[int, Outcome], g
     wanted = [one for count, one in outcomes.items() if goal.gpus in (None, count)]
     if wanted:
         missed.short.append(min(one.memory.shortfall_bytes or 0.0 for one in wanted if isinstance(one, Shortage)))
+    elif goal.gpus is not None and _is_unjoined(offer, goal.gpus):
+        missed.unjoined += 1
     elif needed is not None and offer.server.gpu_count < needed:
         missed.small += 1
     else:
         missed.undivided += 1
+
+
+def _is_unjoined(offer: OfferSpec, gpus: int) -> bool:
+    system = System.of(offer.server)
+    return takes_several(system, gpus) and not network_is_known(system, gpus)
 
 
 def _missed_notes(missed: _Missed, goal: Goal, needed: int | None) -> list[Note]:
@@ -57,6 +70,8 @@ def _missed_notes(missed: _Missed, goal: Goal, needed: int | None) -> list[Note]
     if missed.short:
         least = round(min(missed.short) / 2**30, 1)
         notes.append(Note(EngineCode.OFFERS_DO_NOT_FIT, {"count": len(missed.short), "least_gib": least}))
+    if missed.unjoined and goal.gpus is not None:
+        notes.append(Note(EngineCode.OFFERS_NETWORK_UNKNOWN, {"count": missed.unjoined, "gpus": goal.gpus}))
     if missed.small and needed is not None:
         notes.append(Note(EngineCode.SERVERS_TOO_SMALL, {"count": missed.small, "gpus": needed}))
     if missed.undivided and goal.gpus is not None:

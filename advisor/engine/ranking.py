@@ -70,7 +70,7 @@ def _ties(first: Priced, other: Priced, objective: Objective) -> bool:
     ratio = other.time_to_finish_s / first.time_to_finish_s
     if objective is not Objective.TIME:
         ratio = float(other.cost_to_finish / first.cost_to_finish) if first.cost_to_finish else 1.0
-    same_machine = first.offer.server.fabric == other.offer.server.fabric
+    same_machine = first.offer.server.fabric == other.offer.server.fabric and first.servers == other.servers
     low, _ = paired_range(first.prediction, other.prediction, same_machine=same_machine)
     return ratio * low < 1
 

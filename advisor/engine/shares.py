@@ -11,9 +11,8 @@ from statistics import fmean
 
 import numpy as np
 
-from advisor.engine.memory import fit, need_bytes
 from advisor.engine.plans import legal_plans
-from advisor.engine.prediction import best_rows, candidates_on
+from advisor.engine.search import Rows, best_rows, checked, worth_timing
 from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, samples_per_step, step_parts
 from advisor.engine.system import System
@@ -31,17 +30,13 @@ def speedup_shares(
     rows = [tuple(nvlink if swap else pcie for swap in swaps) for nvlink, pcie, _ in pairs for swaps in _SWAPS]
     compute, memory, link = (np.array(column) for column in zip(*rows, strict=True))
     mixed = hardware_of(job.workload, systems).mixed(compute, memory, link)
-    wanted = [
-        (place, legal_plans(job.workload, gpus))
-        for place, gpus in enumerate(gpus for _, _, gpus in pairs for _ in _SWAPS)
-    ]
-    candidates = candidates_on(mixed, wanted)
-    group = np.repeat(np.arange(len(wanted)), [len(plans) for _, plans in wanted])
-    need = need_bytes(job.workload, candidates)
-    source = None if job.traced is None else float(job.traced.memory_bytes)
-    fits = fit(job.workload, need, candidates.hardware.memory.capacity_bytes, source)
+    plans = {gpus: legal_plans(job.workload, gpus) for gpus in {gpus for _, _, gpus in pairs}}
+    wanted = [(place, plans[pairs[place // len(_SWAPS)][2]]) for place in range(len(rows))]
+    timed = worth_timing(checked(job, mixed, Rows.of(wanted)))
+    candidates = timed.rows.on(mixed)
     pace = step_parts(job, candidates).step_s / samples_per_step(job, candidates)
-    best = pace[best_rows(group, fits, need, pace)].reshape(len(pairs), len(_SWAPS))
+    rows = best_rows(timed.rows.group, timed.fits, timed.need, pace)
+    best = pace[rows].reshape(len(pairs), len(_SWAPS))
     return [_shapley(dict(zip(_SWAPS, row, strict=True))) for row in best]
 
 

@@ -1,5 +1,6 @@
 """What a job is predicted on: an accelerator, how its servers are joined inside and outside, what the host has."""
 
+from math import ceil
 from typing import NamedTuple
 
 from catalog.specs import AcceleratorSpec, FabricSpec, ServerSpec
@@ -18,3 +19,7 @@ class System(NamedTuple):
     @classmethod
     def of(cls, server: ServerSpec) -> "System":
         return cls(server.accelerator, server.fabric, server.gpu_count, server.cpu_cores)
+
+    def servers(self, gpus: int) -> int:
+        """Servers that so many GPUs take."""
+        return ceil(gpus / self.node_gpus) if self.node_gpus else 1

@@ -28,7 +28,8 @@ class Comparison:
 
     ``break_even``: T_pcie / T_nvlink - 1, the premium per GPU-hour at which both cost the same, with its 80 % range.
     ``shares``: factors of the speed-up by compute, memory and link; their product is ``break_even + 1``.
-    ``nvlink_paid``, ``pcie_paid``: GPUs of the smallest server of each side that has enough; all are paid.
+    ``nvlink_servers``, ``pcie_servers``: servers of each side. ``nvlink_paid``, ``pcie_paid``: GPUs of these, or of the
+    smallest server of each side that has enough; all are paid.
     """
 
     family: str
@@ -37,6 +38,8 @@ class Comparison:
     pcie: Prediction
     nvlink_system: System
     pcie_system: System
+    nvlink_servers: int
+    pcie_servers: int
     nvlink_paid: int
     pcie_paid: int
     break_even: float
@@ -86,7 +89,8 @@ def _comparison(pair: Pair, shares: Mapping[str, float], offers: Sequence[OfferS
     nvlink, pcie = pair
     gpus, ratio = nvlink.prediction.gpus, nvlink.rate / pcie.rate
     low, high = (ratio * factor for factor in paired_range(nvlink.prediction, pcie.prediction))
-    market = market_premium(offers, nvlink.system, pcie.system, gpus, goal.currency)
+    each = gpus // nvlink.servers if nvlink.servers == pcie.servers else None
+    market = market_premium(offers, nvlink.system, pcie.system, gpus, goal.currency, each=each)
     code = VerdictCode.NO_MARKET
     if market is not None:
         bills = _bills(market.premium, nvlink.paid / pcie.paid)
@@ -102,6 +106,8 @@ def _comparison(pair: Pair, shares: Mapping[str, float], offers: Sequence[OfferS
         pcie=pcie.prediction,
         nvlink_system=nvlink.system,
         pcie_system=pcie.system,
+        nvlink_servers=nvlink.servers,
+        pcie_servers=pcie.servers,
         nvlink_paid=nvlink.paid,
         pcie_paid=pcie.paid,
         break_even=ratio - 1,

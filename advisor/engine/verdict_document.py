@@ -21,18 +21,19 @@ def comparison_document(one: Comparison) -> Document:
         "break_even_high": one.high,
         "speedup_shares": dict(one.shares),
         "market": None if one.market is None else _market(one.market),
-        "nvlink": _side(one.nvlink, one.nvlink_system, one.nvlink_paid),
-        "pcie": _side(one.pcie, one.pcie_system, one.pcie_paid),
+        "nvlink": _side(one.nvlink, one.nvlink_system, one.nvlink_servers, one.nvlink_paid),
+        "pcie": _side(one.pcie, one.pcie_system, one.pcie_servers, one.pcie_paid),
     }
 
 
-def _side(prediction: Prediction, system: System, paid: int) -> Document:
-    """``smallest_server_gpus``: of the smallest server that is sold; all of them are paid."""
+def _side(prediction: Prediction, system: System, servers: int, paid: int) -> Document:
+    """``smallest_server_gpus``: of the smallest server that is sold, or of all ``servers``; all of them are paid."""
     return {
         "accelerator": prediction.accelerator_key,
         "accelerator_name": system[0].name,
         "memory_bytes": system[0].memory_bytes,
         "topology": system[1].topology.value,
+        "servers": servers,
         "smallest_server_gpus": paid,
         "plan": {**asdict(prediction.plan), "label": prediction.plan.label},
         "step_s": prediction.step_s,

@@ -14,7 +14,8 @@ from advisor.engine.advise import advise
 from advisor.engine.cost import Goal, Objective
 from advisor.engine.document import document
 from advisor.engine.explain import EngineCode, EngineRefusal, VerdictCode
-from catalog.specs import PricingModel
+from advisor.engine.scaling import Scaling
+from catalog.specs import FabricSpec, PricingModel, TopologyClass
 from profiling.workload import Mode
 from tests.engine.machines import (
     A100_PCIE,
@@ -259,14 +260,83 @@ def test_curves_start_at_full_efficiency_and_fall():
     for curve in answer().scaling:
         efficiencies = [point.efficiency for point in curve.points]
         assert efficiencies[0] == 1
-        assert efficiencies == sorted(efficiencies, reverse=True)
+        if curve.kind is Scaling.STRONG:
+            assert efficiencies == sorted(efficiencies, reverse=True)
 
 
 def test_more_gpus_stop_paying_over_a_slow_link():
     job = replace(TRAINING_SMALL, batch_per_step=8)
     slow = offer("slow", 1, on=server(A100_PCIE, PCIE_STAGED, key="one/slow"))
-    (curve,) = answer((slow,), job=job).scaling
-    assert curve.pays_until < 8
+    strong, weak = answer((slow,), job=job).scaling
+    assert strong.pays_until < 8
+    assert weak.pays_until >= strong.pays_until
+
+
+# several servers
+
+
+def joined(fabric, gbit=3200, rdma=True):
+    return replace(fabric, network_bandwidth_bytes_per_s=gbit / 8 * 1e9, rdma=rdma)
+
+
+FAST = offer("fast", 32, on=server(H100_SXM, joined(NVSWITCH), key="one/fast"))
+CARDS = offer("cards", 24, on=server(H100_PCIE, joined(PCIE_P2P), key="one/cards"))
+SIXTEEN = replace(GOAL, gpus=16)
+
+
+def params(notes):
+    return {note.code: note.params for note in notes}
+
+
+@pytest.mark.parametrize("gpus", [16, 64])
+def test_more_gpus_than_a_server_has_take_several_and_all_are_paid(gpus):
+    advice = answer((FAST, *MARKET), goal=replace(GOAL, gpus=gpus))
+    (one,) = advice.offers
+    assert (one.priced.servers, one.priced.prediction.gpus) == (gpus / 8, gpus)
+    hours = one.priced.time_to_finish_s / 3600
+    assert float(one.priced.cost_to_finish) == pytest.approx(gpus / 8 * 32 * hours)
+    assert one.priced.samples_per_money == pytest.approx(100 * 64 / float(one.priced.cost_to_finish))
+    assert params(advice.notes)[EngineCode.OFFERS_NETWORK_UNKNOWN] == {"count": len(MARKET), "gpus": gpus}
+    assert document(advice)["offers"][0]["servers"] == gpus / 8
+
+
+def test_the_servers_of_a_rack_are_joined_without_a_network():
+    rack = offer("rack", 12, on=server(H100_SXM, FabricSpec(topology=TopologyClass.NVL72, domain_gpus=72), 4))
+    (one,) = answer((rack,), goal=replace(GOAL, gpus=64)).offers
+    assert one.priced.servers == 16
+    beyond = answer((rack,), goal=replace(GOAL, gpus=128))
+    assert params(beyond.notes)[EngineCode.OFFERS_NETWORK_UNKNOWN] == {"count": 1, "gpus": 128}
+
+
+def test_several_servers_are_judged_at_the_count_asked_for():
+    one = answer((FAST, CARDS), goal=SIXTEEN).verdict
+    assert (one.gpus, one.nvlink_servers, one.pcie_servers) == (16, 2, 2)
+    assert one.market.premium == pytest.approx(32 / 24 - 1)
+    assert one.break_even == pytest.approx(one.pcie.step_s / one.nvlink.step_s - 1)
+    assert EngineCode.NETWORKS_DIFFER not in params(answer((FAST, CARDS), goal=SIXTEEN).verdict_notes)
+
+
+def test_a_network_that_differs_is_part_of_the_verdict():
+    slow = offer("slow", 24, on=server(H100_PCIE, joined(PCIE_P2P, 100, rdma=False), key="one/slow"))
+    alike, apart = (answer((FAST, other), goal=SIXTEEN) for other in (CARDS, slow))
+    assert params(apart.verdict_notes)[EngineCode.NETWORKS_DIFFER] == {"nvlink": 2, "pcie": 2}
+    assert apart.verdict.break_even > alike.verdict.break_even
+
+
+def test_a_count_without_both_sides_is_said_not_to_be_compared():
+    advice = answer((FAST, *MARKET), goal=SIXTEEN)
+    assert advice.verdict.gpus <= 8
+    found = params(advice.verdict_notes)[EngineCode.COUNT_NOT_COMPARED]
+    assert found == {"asked": 16, "gpus": advice.verdict.gpus}
+    assert EngineCode.COUNT_NOT_COMPARED not in params(answer(goal=replace(GOAL, gpus=8)).verdict_notes)
+
+
+def test_like_servers_in_different_numbers_are_not_the_same_machine():
+    """Eight GPUs in one server and in two: the second may not be as good."""
+    two = offer("two", 15.9, on=server(H100_SXM, joined(NVSWITCH, 10, rdma=False), 4, key="one/two"))
+    first, second = answer((FAST, two), goal=replace(GOAL, gpus=8)).offers
+    assert {first.priced.servers, second.priced.servers} == {1, 2}
+    assert (first.priced.servers == 1) is (first.priced.prediction.step_s < second.priced.prediction.step_s)
 
 
 def test_the_document_is_plain_and_says_the_same():

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from advisor.engine.market import market_premium, smallest_sold
+from advisor.engine.market import market_premium, sizes_sold, smallest_sold
 from catalog.specs import DatePrecision, FabricSpec, TopologyClass
 from tests.engine.machines import A100_PCIE, A100_SXM, NVSWITCH, PAIRS, PCIE_STAGED, TODAY, offer, server
 
@@ -112,8 +112,8 @@ def test_a_price_of_which_the_year_is_known_has_no_day():
 
 def test_the_smallest_server_that_has_enough_is_what_is_paid():
     offers = [sold(A100_SXM, NVSWITCH, 3, gpus=size) for size in (2, 4, 8)]
-    assert [smallest_sold(offers, NVLINK, gpus) for gpus in (2, 3, 8)] == [2, 4, 8]
-    assert smallest_sold(offers, PCIE, 2) is None
+    assert [smallest_sold(sizes_sold(offers), NVLINK, gpus) for gpus in (2, 3, 8)] == [2, 4, 8]
+    assert smallest_sold(sizes_sold(offers), PCIE, 2) is None
 
 
 def test_prices_are_per_gpu_hour():

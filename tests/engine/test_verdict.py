@@ -198,10 +198,10 @@ def test_a_job_that_divides_over_one_gpu_only():
 
 
 def test_servers_with_fewer_gpus_than_asked_for_are_not_a_job_that_cannot_be_divided():
-    alone = offer("alone", 1, on=server(H100_SXM, SINGLE, 1, key="one/alone"))
-    advice = answer((*H100, alone), goal=replace(GOAL, gpus=2))
+    three = offer("three", 1, on=server(H100_SXM, NVSWITCH, 3, key="one/three"))
+    advice = answer((*H100, three), goal=replace(GOAL, gpus=8))
     found = {note.code: note.params for note in advice.notes}
-    assert found[EngineCode.SERVERS_TOO_SMALL] == {"count": 1, "gpus": 2}
+    assert found[EngineCode.SERVERS_TOO_SMALL] == {"count": 1, "gpus": 8}
     assert EngineCode.NO_LEGAL_PLAN not in found
 
 
