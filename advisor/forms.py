@@ -39,6 +39,16 @@ class DescriptionForm(GoalForm, ShapeForm, TotalsForm, AnchorForm, InputForm):
     use_required_attribute = False
     """Which fields are needed depends on others, and browsers cannot ask for a field that is hidden."""
 
+    field_order = (
+        *("kind", "precision", "batch_per_step", "stack", "output_tokens", "lora_rank", "weight_bits", "model_kind"),
+        *ShapeForm.base_fields,
+        *TotalsForm.base_fields,
+        *("micro_batch", "gradient_bits", "recompute_activations", "flash_attention"),
+        *InputForm.base_fields,
+        *AnchorForm.base_fields,
+    )
+    """As on the page, so that errors are summed up in the order in which they are met; the goal comes last."""
+
     kind = forms.ChoiceField(label=_("The job is"), choices=KINDS, initial=Kind.TRAINING)
     precision = forms.ChoiceField(label=_("Precision"), choices=PRECISION_CHOICES, initial="bf16")
     batch_per_step = WholeNumber(

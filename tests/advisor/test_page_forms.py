@@ -228,6 +228,14 @@ def test_what_does_not_go_together_is_said_beside_its_field(
     }
 
 
+def test_errors_are_summed_up_in_the_order_of_the_page(browser: Client) -> None:
+    sent = description(layers="0", anchor_gpus="8", anchor_step_s="0", batch_per_step="", samples="-1")
+    html = browser.post(DESCRIPTION, sent).content.decode()
+    places = [html.index(f'id="{name}"') for name in re.findall(r'<li><a href="#(\w+)"', html)]
+    assert len(places) == 5
+    assert places == sorted(places)
+
+
 def test_adapters_of_a_network_by_its_totals_are_refused(browser: Client) -> None:
     response = browser.post(
         DESCRIPTION,
