@@ -9,8 +9,7 @@ from django.forms import BoundField
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from advisor.engine.cost import Goal, Objective
-from advisor.engine.plans import GPU_COUNTS
+from advisor.engine.cost import ASKED_COUNTS, Goal, Objective
 from advisor.fields import Amount
 from catalog.specs import PricingModel
 from profiling.services import visible
@@ -104,7 +103,7 @@ class GoalForm(forms.Form):
         required=False,
         coerce=int,
         empty_value=None,
-        choices=[("", _("the fastest number on each server")), *((count, str(count)) for count in GPU_COUNTS)],
+        choices=[("", _("the fastest number on each server")), *((count, str(count)) for count in ASKED_COUNTS)],
     )
 
     @property

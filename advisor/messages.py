@@ -41,8 +41,8 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "The capture has no message sizes: they were inferred from the time the exchanges took, so the range is wide."
     ),
     EngineCode.COUNT_NOT_COMPARED: _(
-        "At the %(asked)s GPUs asked for there is nothing to compare: no kind of GPU is offered both with NVLink and on "
-        "PCIe in so many, joined by a network that is stated. The verdict is for %(gpus)s GPUs."
+        "At the %(asked)s GPUs asked for there is nothing to compare: no kind of GPU is offered both with NVLink and "
+        "on PCIe in so many, joined by a network that is stated. The verdict is for %(gpus)s GPUs."
     ),
     EngineCode.DOES_NOT_FIT: _("This plan does not fit into the memory of the GPU."),
     EngineCode.DTYPE_FALLBACK: _("The accelerator has no %(wanted)s: predicted with %(used)s."),
@@ -91,8 +91,8 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "predicted there."
     ),
     EngineCode.NETWORKS_DIFFER: _(
-        "The sides take %(nvlink)s servers with NVLink and %(pcie)s on PCIe, and the networks between them are not alike: "
-        "part of what NVLink seems worth is the network."
+        "The sides take %(nvlink)s servers with NVLink and %(pcie)s on PCIe, and the networks between them are not "
+        "alike: part of what NVLink seems worth is the network."
     ),
     EngineCode.NO_LEGAL_PLAN: _("The job cannot be divided over the %(gpus)s GPUs asked for."),
     EngineCode.NO_OFFERS: _("No offer is left to compare."),

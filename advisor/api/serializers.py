@@ -9,8 +9,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
 from advisor.answers import catalog_accelerator
-from advisor.engine.cost import Goal, Objective
-from advisor.engine.plans import GPU_COUNTS
+from advisor.engine.cost import ASKED_COUNTS, Goal, Objective
 from advisor.hints import CaptureHints
 from advisor.job_documents import Origin, described_job
 from catalog.specs import PricingModel
@@ -39,7 +38,9 @@ class GoalSerializer(StrictSerializer):
         min_value=1, max_value=1e15, required=False, help_text="Samples in the whole job; default: 1,000 steps."
     )
     gpus = serializers.ChoiceField(
-        GPU_COUNTS, required=False, help_text="Exactly so many GPUs; default: the fastest count of each server."
+        ASKED_COUNTS,
+        required=False,
+        help_text="Exactly so many GPUs, of as many servers as that takes; default: the fastest count of one server.",
     )
     pricing_models = serializers.ListField(
         child=serializers.ChoiceField([one.value for one in PricingModel]),

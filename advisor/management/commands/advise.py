@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from advisor import answers
-from advisor.engine.cost import Goal, Objective
+from advisor.engine.cost import ASKED_COUNTS, Goal, Objective
 from advisor.hints import CaptureHints
 from advisor.management.refusals import BadInput, bad_input_ends, described_workload
 from advisor.wording import worded
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         job.add_argument("--trace", nargs="+", type=Path, metavar="PATH", help="capture: files or folders of one job")
         job.add_argument("--workload", type=Path, metavar="FILE.json", help="description; see docs/workload.md")
         job.add_argument("--preset", metavar="KEY", help="a named job; GET /api/v1/presets/ and the form list them")
-        parser.add_argument("--gpus", type=int, choices=[1, 2, 4, 8], help="exactly so many GPUs")
+        parser.add_argument("--gpus", type=int, choices=ASKED_COUNTS, help="exactly so many GPUs")
         parser.add_argument("--objective", choices=[one.value for one in Objective], default=Objective.COST.value)
         kinds = [one.value for one in PricingModel]
         parser.add_argument(
