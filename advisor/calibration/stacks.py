@@ -8,7 +8,7 @@ a model or a row.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Self
@@ -23,7 +23,7 @@ from advisor.engine.stacks import UNTOLD, Stack
 
 _SOFT = 0.1
 """ln: errors beyond it count less and less; a few published figures are wrong."""
-_CHIP_SPREAD = 0.1
+_CHIP_SPREAD = 0.2
 """ln: how far a chip's sustained rate strays from the law of its short runs."""
 _MOST_STEPS = 60
 
@@ -75,16 +75,19 @@ class Calibration:
 
     def errors(self, runs: Runs) -> Floats:
         """ln(measured / predicted) of each run."""
-        rows = np.array([self.values.get(name, self.values[UNTOLD]) for name in runs.stacks])
-        return runs.errors(_stack(UNTOLD, rows.T), _of_chips(self.chips, runs))
+        return runs.errors(self.stack_rows(runs.stacks), self.chip_rows(runs.chips))
+
+    def stack_rows(self, names: Sequence[str]) -> Stack:
+        """One stack whose constants are arrays: row by row those of the stack of that name."""
+        rows = np.array([self.values.get(name, self.values[UNTOLD]) for name in names])
+        return _stack(UNTOLD, rows.T)
+
+    def chip_rows(self, chips: Sequence[Chip]) -> Floats:
+        return np.array([self.chips.get(chip, 1.0) for chip in chips])
 
 
 def _stack(name: str, values: Floats) -> Stack:
     return known_stack(name, **{one.name: one.outward(value) for one, value in zip(CONSTANTS, values, strict=True)})
-
-
-def _of_chips(chips: Mapping[Chip, float], runs: Runs) -> Floats:
-    return np.array([chips.get(chip, 1.0) for chip in runs.chips])
 
 
 def calibrated(runs: Runs, start: Calibration | None = None) -> Calibration:

@@ -11,7 +11,7 @@ from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import running_dtype
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
-from advisor.engine.plans import GPU_COUNTS, legal_plans
+from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans
 from advisor.engine.prediction import best_rows, candidates_for
 from advisor.engine.step import job_of, samples_per_step, step_parts
 from advisor.engine.system import System
@@ -20,6 +20,7 @@ from advisor.training.servers import gpu_counts, server_name, training_servers
 from advisor.training.steps import RESOURCES, Odds, Spent, draw_odds, lasting_s, sensitivities, spent
 from catalog.specs import AcceleratorSpec
 from profiling.features import SHORT_KERNEL_NS, Features
+from profiling.workload import Workload
 
 ROWS_PER_JOB = 12
 _PLAN_SPREAD = 0.3
@@ -99,7 +100,7 @@ def _chosen_systems(
     precision = job.workload.precision
     if running_dtype(traced, precision) is None:
         return []
-    counts = [count for count in GPU_COUNTS if legal_plans(job.workload, count)]
+    counts = [count for count in GPU_COUNTS if _usual_plans(job.workload, count)]
     legal = [
         (system, count)
         for system, most in systems
@@ -111,12 +112,17 @@ def _chosen_systems(
     return [legal[place] for place in order]
 
 
+def _usual_plans(workload: Workload, count: int) -> tuple[Plan, ...]:
+    """Plans that divide data and tensors: a capture of one server hardly shows any other."""
+    return tuple(plan for plan in legal_plans(workload, count) if plan.pp == plan.cp == plan.ep == 1)
+
+
 def _plans(
     job: Job, traced: AcceleratorSpec, chosen: list[tuple[System, int]], generator: Generator
 ) -> Candidates | None:
     """For each server a plan that fits and is fast, though not always the fastest: people do not run the best."""
     systems = [system for system, _ in chosen]
-    plans = {count: legal_plans(job.workload, count) for count in GPU_COUNTS}
+    plans = {count: _usual_plans(job.workload, count) for count in GPU_COUNTS}
     wanted = [(place, plans[count]) for place, (_, count) in enumerate(chosen)]
     engine_job = job_of(job.workload, traced)
     candidates = candidates_for(engine_job, systems, wanted)

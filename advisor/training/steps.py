@@ -12,11 +12,11 @@ from numpy.random import Generator
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.demand import passes_per_step
+from advisor.engine.demand import demand_of, passes_per_step
 from advisor.engine.described import described_parts
 from advisor.engine.shapes import bytes_per_value, counted
+from advisor.engine.stacks import stack_of
 from advisor.engine.step import job_of, step_parts
-from advisor.engine.transformer import micro_batch_pieces
 from advisor.training.jobs import Job
 from catalog.specs import AcceleratorSpec
 from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode
@@ -122,20 +122,23 @@ def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Sp
     if workload.model is None:
         raise ValueError("a described job has a model shape")
     shape = counted(workload.model, workload.parameters)
-    pieces = micro_batch_pieces(workload, shape, candidates, speed)
+    usual = stack_of(workload.stack)
+    demand, chip = demand_of(workload, candidates, speed, usual), candidates.hardware.compute.training_scale
     parts = described_parts(workload, candidates, speed)
-    passes, counts = passes_per_step(workload, candidates), _counts(job, shape.layers, candidates)
-    zero, fused = np.zeros(len(candidates)), workload.flash_attention
-    products_s = odds.matmul * passes * (pieces.products.compute_s + pieces.products.memory_s)
+    passes, counts = demand.passes, _counts(job, shape.layers, candidates)
+    zero, fused, pieces = np.zeros(len(candidates)), workload.flash_attention, demand.pieces
+    products_s = odds.matmul * passes * pieces.products.total_s * usual.products_scale * chip
     streamed = 1 + stack.streaming_share / (1 - stack.streaming_share) / speed.memory
-    scores_s = odds.attention * passes * pieces.attention.compute_s + passes * _cache_s(job, candidates, speed)
-    rest_s = passes * (pieces.elementwise.memory_s * stack.traffic_factor + pieces.attention.memory_s)
-    update_s = parts.memory_s - passes * pieces.total.memory_s
+    attention = pieces.attention.times(usual.attention_scale * chip)
+    scores_s = odds.attention * passes * attention.compute_s + passes * _cache_s(job, candidates, speed)
+    traffic_factor = stack.traffic_factor * usual.elementwise_scale
+    rest_s = passes * (pieces.elementwise.memory_s * traffic_factor + attention.memory_s + pieces.routing.memory_s)
+    update_s = demand.update.memory_s
     matmul_s = _floored(products_s * streamed + (0.0 if fused else scores_s), counts.matmul)
     attention_s = _floored(scores_s, counts.attention) if fused else zero
     memory_s = _floored(odds.memory * (rest_s + update_s), counts.memory)
     exposed_s = odds.link * parts.communication_exposed_s
-    launching_s = counts.passes * constant("host_launch_s") * stack.host_factor / speed.host
+    launching_s = counts.passes * usual.host_launch_s * stack.host_factor / speed.host
     return Spent(
         matmul_s=matmul_s,
         attention_s=attention_s,
@@ -209,7 +212,7 @@ def _carried(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Od
     )
     memory_s = odds.memory * seconds[KernelClass.MEMORY]
     launching_s = (
-        sum(launches.values()) * _LAUNCH_SHARE * constant("host_launch_s") * job.stack.host_factor / speed.host
+        sum(launches.values()) * _LAUNCH_SHARE * stack_of(None).host_launch_s * job.stack.host_factor / speed.host
     )
     whole = step_parts(job_of(job.workload, traced), candidates, speed)
     return Spent(
