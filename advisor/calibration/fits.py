@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from advisor.calibration import attention, gemm, memory, stacks, widths
+from advisor.calibration import attention, gemm, memory, scaling, stacks, widths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,5 +20,6 @@ FITS = (
     Fit(name="memory.csv", table=memory.table),
     Fit(name="stacks.csv", table=stacks.stacks_table),
     Fit(name="chips.csv", table=stacks.chips_table),
+    Fit(name="scaling.csv", table=scaling.table),
     Fit(name="widths.csv", table=widths.table),
 )

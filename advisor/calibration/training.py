@@ -1,6 +1,6 @@
 """The published training runs that stacks and chips are fitted to, timed once by the laws of chips and links."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, Self
@@ -101,9 +101,9 @@ def training_runs() -> Runs:
     return Runs(
         sources=tuple(case.row.source_group for case in cases),
         stacks=tuple(case.workload.stack or UNTOLD for case in cases),
-        chips=tuple(_chip(case) for case in cases),
+        chips=tuple(chip_of(case) for case in cases),
         log_measured=np.log([case.measured_step_s for case in cases]),
-        demand=_mapped(lambda *columns: np.concatenate(columns), *(_two_gradients(one) for _, one in found)),
+        demand=gathered(one for _, one in found),
     )
 
 
@@ -112,15 +112,21 @@ def _run(row: MeasuredRow) -> tuple[Case, Demand] | None:
         case = case_of(row)
     except RowRefused:
         return None
-    if not _DECIDES.isdisjoint(case.assumed):
+    if not _DECIDES.isdisjoint(case.assumed) or case.workload.model is None:
         return None
+    demand = demand_in(case)
+    return (case, demand) if demand else None
+
+
+def demand_in(case: Case) -> Demand | None:
+    """What the job of a run demands, by the plan of the run; None where that or its network is not known."""
     system, plans = System.of(case.server), plans_like(case.workload, case.plan)
-    if not plans or case.workload.model is None or not network_is_known(system, case.gpus):
+    if not plans or not network_is_known(system, case.gpus):
         return None
     stack = known_stack(case.workload.stack or UNTOLD, **_UNFITTED)
     chips = hardware([system], case.workload.precision, stack.attention_era)
     candidates = candidates_on(chips, [(0, plans[-1:])])
-    return case, demand_of(case.workload, candidates, AS_IS, stack)
+    return demand_of(case.workload, candidates, AS_IS, stack)
 
 
 _DECIDES = frozenset({"sequence", "network"})
@@ -131,10 +137,16 @@ _UNFITTED = {
 }
 
 
-def _chip(case: Case) -> Chip:
+def chip_of(case: Case) -> Chip:
     accelerator = case.server.accelerator
     dtype = running_dtype(accelerator, case.workload.precision) or case.workload.precision
     return silicon_family(accelerator.key), precision_class(dtype)
+
+
+def gathered(demands: Iterable[Demand]) -> Demand:
+    """One batch of many demands, in order."""
+    joined: Demand = _mapped(lambda *columns: np.concatenate(columns), *map(_two_gradients, demands))
+    return joined
 
 
 def _two_gradients(demand: Demand) -> Demand:

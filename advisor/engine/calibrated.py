@@ -120,13 +120,14 @@ def _rows(name: str) -> Iterator[dict[str, str]]:
 
 @cache
 def constant(name: str) -> float:
-    """One value of ``constants.csv``. KeyError for a name that is not there."""
+    """One value of ``constants.csv`` or ``scaling.csv``. KeyError for a name that is not there."""
     return _constants()[name]
 
 
 @cache
 def _constants() -> Mapping[str, float]:
-    return MappingProxyType({row["name"]: float(row["value"]) for row in _rows("constants.csv")})
+    rows = (*_rows("constants.csv"), *_rows("scaling.csv"))
+    return MappingProxyType({row["name"]: float(row["value"]) for row in rows})
 
 
 @cache

@@ -34,7 +34,7 @@ def composed(
     demand: Demand,
     stack: Stack,
     chip: Floats | float,
-    pace: float = 1.0,
+    pace: Floats | float = 1.0,
     host_speed: float = 1.0,
     ranks: Together = ALONE,
 ) -> Parts:
@@ -85,7 +85,7 @@ def _floored(busy_s: Floats, launching_s: Floats) -> Floats:
     return (busy_s**_FLOOR_POWER + launching_s**_FLOOR_POWER) ** (1 / _FLOOR_POWER)
 
 
-def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats, late: float) -> Exchange:
+def _gradients(demand: Demand, stack: Stack, micro_s: Floats, passes: Floats, late: Floats | float) -> Exchange:
     found = no_exchange(len(passes))
     for times in demand.gradients:
         found += gradient_exchange(

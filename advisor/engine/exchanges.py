@@ -145,7 +145,7 @@ def gradient_exchange(
     overlap: Floats | float,
     micro_s: Floats,
     passes: Floats,
-    late: float = 0.0,
+    late: Floats | float = 0.0,
 ) -> Exchange:
     """Gradients, and weights where they are sharded, of one step.
 
@@ -155,7 +155,8 @@ def gradient_exchange(
     happens once a step always shows, or the share that is ``late``.
     """
     total_s = np.where(zero_stage == 0, times.reduce_s, times.scatter_s + times.gather_s)
-    once_s = np.maximum(total_s - overlap * micro_s, max(late, constant("overlap_least_exposed")) * total_s)
+    shown = np.maximum(late, constant("overlap_least_exposed"))
+    once_s = np.maximum(total_s - overlap * micro_s, shown * total_s)
     if not (zero_stage > 1).any():
         return Exchange(exposed_s=once_s, hidden_s=total_s - once_s)
     rounds = np.where(pp > 1, 1.0, passes)

@@ -11,7 +11,7 @@ import numpy as np
 
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import Candidates
-from advisor.engine.collectives import Floats
+from advisor.engine.collectives import Floats, Ints
 from profiling.workload import Mode, Workload
 
 UNEVEN = frozenset({"speech", "transformer-encdec", "gnn", "detection-in-regions"})
@@ -33,34 +33,62 @@ class Together:
     work: Floats | float = 1.0
     launching: Floats | float = 1.0
     once_s: Floats | float = 0.0
-    late: float = 0.0
+    late: Floats | float = 0.0
 
 
 ALONE = Together()
 
 
 def together(workload: Workload, candidates: Candidates, passes: Floats) -> Together:
-    """``passes``: micro-batches between two exchanges.
-
-    Where every rank's time of a pass is normal around the same mean, the slowest of n takes about
-    sigma x sqrt(2 ln n) longer (expected maximum); over several passes before a barrier their noise averages out.
-    """
+    """``passes``: micro-batches between two exchanges."""
     if workload.mode is not Mode.TRAINING or (workload.anchor is None and workload.totals is None):
         return ALONE
-    gpus = candidates.gpus
-    waiting = _noise(workload) * np.sqrt(2 * np.log(gpus)) / np.sqrt(np.maximum(np.ceil(passes), 1.0))
     per_host = candidates.hardware.host.node_gpus
-    processes = np.minimum(np.where(per_host > 0, np.minimum(per_host, gpus), gpus), _MOST_PROCESSES)
-    return Together(
-        work=1.0 + waiting,
-        launching=1.0 + constant("host_crowding") * (processes - 1),
-        once_s=np.where(gpus > 1, constant("rendezvous_s"), 0.0),
-        late=1.0 if workload.totals is not None and workload.totals.family == _TABLES else 0.0,
+    return losses(
+        candidates.gpus,
+        processes=np.where(per_host > 0, np.minimum(per_host, candidates.gpus), candidates.gpus),
+        passes=passes,
+        noise=_noise(workload),
+        crowding=constant("host_crowding"),
+        rendezvous_s=constant("rendezvous_s"),
+        late=1.0 if is_late(workload) else 0.0,
     )
 
 
+def losses(
+    gpus: Ints,
+    *,
+    processes: Ints,
+    passes: Floats,
+    noise: Floats | float,
+    crowding: float,
+    rendezvous_s: float,
+    late: Floats | float,
+) -> Together:
+    """``noise``: standard deviation of one rank's time for a micro-batch, as a share of it.
+
+    Where every rank's time of a pass is normal around the same mean, the slowest of n takes about
+    noise x sqrt(2 ln n) longer (expected maximum); over several passes before a barrier their noise averages out.
+    """
+    waiting = noise * np.sqrt(2 * np.log(gpus)) / np.sqrt(np.maximum(np.ceil(passes), 1.0))
+    return Together(
+        work=1.0 + waiting,
+        launching=1.0 + crowding * (np.minimum(processes, _MOST_PROCESSES) - 1),
+        once_s=np.where(gpus > 1, rendezvous_s, 0.0),
+        late=late,
+    )
+
+
+def is_uneven(workload: Workload) -> bool:
+    return workload.totals is not None and workload.totals.family in UNEVEN
+
+
+def is_late(workload: Workload) -> bool:
+    """Whether no gradient to speak of is there before the backward pass has ended."""
+    return workload.totals is not None and workload.totals.family == _TABLES
+
+
 def _noise(workload: Workload) -> float:
-    """Standard deviation of one rank's time for a micro-batch, as a share of it."""
-    uneven = workload.totals is not None and workload.totals.family in UNEVEN
     of_stack = _OF_STACK.get(workload.stack or "")
-    return constant("skew_uneven" if uneven else "skew_even") + (constant(of_stack) if of_stack else 0.0)
+    own = constant("skew_uneven" if is_uneven(workload) else "skew_even")
+    return own + (constant(of_stack) if of_stack else 0.0)
