@@ -107,6 +107,11 @@ METHODS: Names = {
 }
 """Ways of dividing a job over GPUs; those that use several kinds at once are joined, see ``method_name``."""
 
+SCALINGS: Names = {
+    "strong": _("The job stays as it is, and more GPUs share its batch (strong scaling)"),
+    "weak": _("Each GPU keeps its batch, and the job grows with their number (weak scaling)"),
+}
+
 KERNEL_CLASSES: Names = {
     "matmul": _("matrix products and convolutions"),
     "attention": _("fused attention"),
@@ -130,6 +135,7 @@ RESOURCES: Names = {
     "memory": _("memory bandwidth"),
     "communication": _("communication"),
     "host": _("the host (launching, loading data)"),
+    "input": _("the input pipeline (preparing batches)"),
     "balanced": _("nothing alone (balanced)"),
 }
 

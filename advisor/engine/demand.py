@@ -83,7 +83,7 @@ def _transformer(workload: Workload, shape: Counted, candidates: Candidates, spe
         expert_s=expert_exchange_s(*about) if several["ep"] and shape.moe_layers else nothing,
         lookup_s=nothing,
         handover_s=handover_s(*about) if several["pp"] else nothing,
-        layer_launches=share * shape.layers,
+        layer_launches=share * shape.layers * (1.0 + constant("tensor_launches") * (candidates.tp > 1)),
         expert_launches=share * shape.moe_layers,
         gradients=_gradients(workload, replicas, candidates, speed, stack),
         update=_update(workload, replicas, candidates, speed),
@@ -136,7 +136,7 @@ def _totals(workload: Workload, totals: ModelTotals, candidates: Candidates, spe
         expert_s=nothing,
         lookup_s=embedding_exchange_s(workload, totals, candidates, speed),
         handover_s=nothing,
-        layer_launches=nothing + totals_launches(workload, totals),
+        layer_launches=totals_launches(workload, totals, candidates),
         expert_launches=nothing,
         gradients=_gradients(workload, replicas, candidates, speed, stack),
         update=_update(workload, replicas, candidates, speed)

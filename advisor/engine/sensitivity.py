@@ -9,7 +9,7 @@ from advisor.engine.candidates import Candidates, Speed
 from advisor.engine.collectives import Floats
 from advisor.engine.step import Job, step_parts
 
-RESOURCES = ("compute", "memory", "communication", "host")
+RESOURCES = ("compute", "memory", "communication", "host", "input")
 BALANCED = "balanced"
 BALANCED_LEAD = 0.1
 
@@ -17,7 +17,7 @@ _FASTER = 1.1
 
 
 def sensitivities(job: Job, candidates: Candidates, step_s: Floats) -> Floats:
-    """S_r = -d ln(step) / d ln(speed of r) for ``RESOURCES``, shape ``[row, 4]``: each 10 % faster, the rest as is.
+    """S_r = -d ln(step) / d ln(speed of r) for ``RESOURCES``, shape ``[row, 5]``: each 10 % faster, the rest as is.
 
     Communication that computing hides has S = 0, however long it takes.
     """

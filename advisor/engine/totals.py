@@ -19,8 +19,8 @@ _MIDDLING_SIDE = 512.0
 
 
 def totals_pieces(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Pieces:
-    """One micro-batch forward and, in training, backward."""
-    passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
+    """One micro-batch forward and, in training, backward (and forward again if recomputed)."""
+    passes = _passes(workload, candidates)
     compute = candidates.hardware.compute
     side = np.full(len(candidates), _MIDDLING_SIDE)
     rate = compute.peak_flops_per_s * compute.gain * speed.compute / slowdown(compute, side * 64, side, side)
@@ -37,10 +37,14 @@ def totals_pieces(workload: Workload, totals: ModelTotals, candidates: Candidate
     )
 
 
-def totals_launches(workload: Workload, totals: ModelTotals) -> float:
+def totals_launches(workload: Workload, totals: ModelTotals, candidates: Candidates) -> Floats:
     """Launches of one micro-batch, counted in those of one pass through a transformer's layer."""
-    passes = 3.0 if workload.mode is Mode.TRAINING else 1.0
-    return passes * totals.kernels_per_pass / constant("kernels_per_layer_pass")
+    return _passes(workload, candidates) * totals.kernels_per_pass / constant("kernels_per_layer_pass")
+
+
+def _passes(workload: Workload, candidates: Candidates) -> Floats:
+    """Forward passes that the work amounts to."""
+    return (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
 
 
 def embedding_exchange_s(workload: Workload, totals: ModelTotals, candidates: Candidates, speed: Speed) -> Floats:
