@@ -10,6 +10,7 @@ from advisor.figures import duration
 from advisor.labels import PARTS, RANK_PARTS, ROLES, name_of
 from advisor.parts_table import PartsTable
 from advisor.results import Result
+from advisor.scaling_tables import servers_of
 from catalog.specs import TopologyClass
 
 PART_COLOURS = {
@@ -111,11 +112,11 @@ def ranks(result: Result, width: int) -> Any:
     return _styled(chart)
 
 
-def scaling(result: Result, width: int) -> Any:
+def scaling(result: Result, width: int, kind: str) -> Any:
     """Throughput over the number of GPUs, with the 80 % range as a band; open marks need more than one server."""
     import altair as alt
 
-    curves = _distinct_curves(result.document)
+    curves = next(table.curves for table in result.scaling if table.kind == kind)
     values = [_scaling_value(curve, point) for curve in curves for point in curve["points"]]
     colour = alt.Color(
         "curve:N",
@@ -172,7 +173,7 @@ def _scaling_value(curve: Document, point: Document) -> Document:
     return {
         "curve": _curve_name(curve),
         "gpus": point["gpus"],
-        "nodes": point.get("nodes", 1),
+        "nodes": servers_of(point),
         "rate": point["samples_per_s"],
         "low": samples / point["high_s"],
         "high": samples / point["low_s"],
@@ -188,15 +189,6 @@ def _offer_value(offer: Document, names: list[str]) -> Document:
         "link": link,
         "label": "" if offer["dominated"] else str(offer["rank"]),
     }
-
-
-def _distinct_curves(document: Document) -> list[Document]:
-    """The first offer's curve is left out where it is the same machine as a side of the verdict."""
-    seen: dict[tuple[str, str], Document] = {}
-    for curve in document["scaling"]:
-        if curve["points"]:
-            seen.setdefault((curve["accelerator"], curve["topology"]), curve)
-    return list(seen.values())
 
 
 def _curve_name(curve: Document) -> str:

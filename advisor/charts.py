@@ -13,16 +13,17 @@ from advisor import chart_specs
 from advisor.labels import ROLES
 from advisor.models import Study
 from advisor.results import Result
+from advisor.scaling_tables import CHART_NAMES
 
 log = logging.getLogger(__name__)
 
 WIDE, NARROW = 660, 290
 KEPT_FOR_S = 24 * 3600
-_LOOK = "2"
+_LOOK = "3"
 
 CHARTS: Mapping[str, Callable[[Result, int], Any]] = {
     "breakdown": chart_specs.breakdown,
-    "scaling": chart_specs.scaling,
+    **{name: partial(chart_specs.scaling, kind=kind) for kind, name in CHART_NAMES.items()},
     "offers": chart_specs.offers,
     "ranks": chart_specs.ranks,
     **{f"plans-{role}": partial(chart_specs.plans, role=role) for role in ROLES},
@@ -36,7 +37,7 @@ def has(result: Result, name: str) -> bool:
     captured = result.captured
     there = {
         "breakdown": bool(result.parts),
-        "scaling": result.has_scaling,
+        **{table.chart: True for table in result.scaling},
         "offers": result.has_ranked,
         "ranks": captured is not None and bool(captured.bars),
         **{table.chart: bool(table.parts) for table in result.plans},

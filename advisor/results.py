@@ -14,6 +14,7 @@ from advisor.labels import RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
 from advisor.models import Study
 from advisor.parts_table import PartsTable, measured_row, predicted_row
 from advisor.plan_tables import PlanTable, plan_tables
+from advisor.scaling_tables import ScalingTable, scaling_tables
 from advisor.wording import stored_sentence
 from profiling.notes import BottleneckCode
 
@@ -103,13 +104,9 @@ class Result:
         return any(offer["ties_with_first"] for offer in self.document["offers"])
 
     @property
-    def has_scaling(self) -> bool:
-        return any(curve["points"] for curve in self.document["scaling"])
-
-    @property
-    def scales_over_servers(self) -> bool:
-        """Whether a point of the curves takes more than one server."""
-        return any(point.get("nodes", 1) > 1 for curve in self.document["scaling"] for point in curve["points"])
+    def scaling(self) -> list[ScalingTable]:
+        """Throughput over GPU counts, on both sides of the verdict and on the first offer."""
+        return scaling_tables(self.document)
 
     @property
     def has_ranked(self) -> bool:

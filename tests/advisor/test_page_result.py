@@ -203,14 +203,48 @@ def test_a_job_that_serves_shows_its_token_times(browser: Client) -> None:
 
 def test_scaling_takes_any_number_of_points_and_servers(browser: Client, study: Study) -> None:
     curve = study.result["scaling"][0]
-    last = curve["points"][-1]
-    curve["points"] += [{**last, "gpus": 8 * nodes, "nodes": nodes} for nodes in (2, 4, 16)]
+    curve["points"].append({**curve["points"][-1], "gpus": 128, "nodes": 16})
     study.save()
     text = text_of(browser.get(study.get_absolute_url()))
     drawn = browser.get(reverse("study-chart", args=[study.pk, "scaling"])).content.decode()
     assert "16 servers" in text
     assert "Open marks take more than one server" in text
     assert ">128<" in drawn
+
+
+def test_strong_and_weak_scaling_are_told_apart(browser: Client, study: Study) -> None:
+    tables = Result.of(study).scaling
+    assert [table.kind for table in tables] == ["strong", "weak"]
+    text = text_of(browser.get(study.get_absolute_url()))
+    for table in tables:
+        shown = text[text.index(table.title) :]
+        for point in (point for curve in table.curves for point in curve["points"]):
+            assert figures.duration(point["step_s"]) in shown
+        assert browser.get(reverse("study-chart", args=[study.pk, table.chart])).status_code == 200
+
+
+def test_an_answer_from_before_weak_scaling_is_still_shown(browser: Client, study: Study) -> None:
+    study.result["scaling"] = [
+        {name: value for name, value in curve.items() if name != "kind"}
+        for curve in study.result["scaling"]
+        if curve["kind"] == "strong"
+    ]
+    for point in (point for curve in study.result["scaling"] for point in curve["points"]):
+        del point["nodes"]
+    study.save()
+    assert [table.chart for table in Result.of(study).scaling] == ["scaling"]
+    assert browser.get(study.get_absolute_url()).status_code == 200
+    assert browser.get(reverse("study-chart", args=[study.pk, "scaling"])).status_code == 200
+    assert browser.get(reverse("study-chart", args=[study.pk, "scaling-weak"])).status_code == 404
+
+
+def test_several_servers_are_said_beside_the_offer(browser: Client, study: Study) -> None:
+    offer = study.result["offers"][0]
+    offer |= {"servers": 4, "gpus": 4 * offer["server"]["gpu_count"]}
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()))
+    assert f"4 servers of {offer['server']['gpu_count']}" in text
+    assert "each server" in text
 
 
 def test_charts_belong_to_the_owner_and_to_a_finished_study(browser: Client, study: Study) -> None:
