@@ -104,6 +104,7 @@ class GoalForm(forms.Form):
         coerce=int,
         empty_value=None,
         choices=[("", _("the fastest number on each server")), *((count, str(count)) for count in ASKED_COUNTS)],
+        help_text=_("More than one server has: several of them, where their network is known"),
     )
 
     @property
