@@ -16,7 +16,7 @@ from advisor.engine.memory import FITS_IN_ORDER, Fit
 from advisor.engine.network import network_is_known
 from advisor.engine.plans import Plan, legal_plans, plans_like
 from advisor.engine.reasons import notes_for
-from advisor.engine.search import Rows, best_rows, checked, worth_timing
+from advisor.engine.search import Rows, best_rows, checked, plainly, worth_timing
 from advisor.engine.sensitivity import by_name, label, sensitivities
 from advisor.engine.serving import is_served, token_times
 from advisor.engine.stacks import hardware_of
@@ -199,7 +199,7 @@ def outcomes(job: Job, systems: Sequence[System], rows: Rows, *, keep: bool = Fa
     timed = worth_timing(checked(job, servers, rows))
     candidates = timed.rows.on(servers)
     pace = step_parts(job, candidates).step_s / samples_per_step(job, candidates)
-    best = best_rows(timed.rows.group, timed.fits, timed.need, pace * _plainly(candidates))
+    best = best_rows(timed.rows.group, timed.fits, timed.need, pace * plainly(candidates))
     won = timed.take(best)
     ready = _predictions(job, systems, candidates.take(best), won.need, won.fits)
     short = FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)
@@ -207,15 +207,6 @@ def outcomes(job: Job, systems: Sequence[System], rows: Rows, *, keep: bool = Fa
         Shortage(gpus=one.gpus, plan=one.plan, memory=one.memory) if fits == short and not keep else one
         for fits, one in zip(won.fits, ready, strict=True)
     ]
-
-
-_PLAINER = 0.003
-
-
-def _plainly(candidates: Candidates) -> Floats:
-    """Of plans that are nearly as fast the plainest is named: 0.3 % for each kind of dividing and stage of sharding."""
-    kinds = sum((getattr(candidates, name) > 1).astype(np.float64) for name in ("tp", "pp", "cp", "ep", "vpp"))
-    return 1.0 + _PLAINER * (kinds + candidates.zero_stage + candidates.recompute_attention)
 
 
 def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Floats, fits: Ints) -> list[Prediction]:

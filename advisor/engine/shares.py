@@ -12,7 +12,7 @@ from statistics import fmean
 import numpy as np
 
 from advisor.engine.plans import legal_plans
-from advisor.engine.search import Rows, best_rows, checked, worth_timing
+from advisor.engine.search import Rows, best_rows, checked, plainly, worth_timing
 from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, samples_per_step, step_parts
 from advisor.engine.system import System
@@ -35,7 +35,7 @@ def speedup_shares(
     timed = worth_timing(checked(job, mixed, Rows.of(wanted)))
     candidates = timed.rows.on(mixed)
     pace = step_parts(job, candidates).step_s / samples_per_step(job, candidates)
-    rows = best_rows(timed.rows.group, timed.fits, timed.need, pace)
+    rows = best_rows(timed.rows.group, timed.fits, timed.need, pace * plainly(candidates))
     best = pace[rows].reshape(len(pairs), len(_SWAPS))
     return [_shapley(dict(zip(_SWAPS, row, strict=True))) for row in best]
 

@@ -11,6 +11,7 @@ from advisor.engine.hardware import running_dtype
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
 from advisor.engine.plans import legal_plans
 from advisor.engine.prediction import Prediction, predict_all
+from advisor.engine.search import plainly
 from advisor.engine.stacks import hardware_of
 from advisor.engine.step import job_of, samples_per_step, step_parts
 from advisor.engine.system import System
@@ -75,7 +76,8 @@ def slowly(job, system, plans):
         (how,) = fit(job.workload, np.array([need]), servers.memory.capacity_bytes, None)
         (seconds,) = step_parts(job, one).step_s
         never = FITS_IN_ORDER[how] is Fit.DOES_NOT_FIT
-        found.append((how, need if never else seconds / samples_per_step(job, one)[0], place, seconds))
+        pace = seconds / samples_per_step(job, one)[0] * plainly(one)[0]
+        found.append((how, need if never else pace, place, seconds))
     _, _, place, seconds = min(found)
     return plans[place], seconds
 
