@@ -148,7 +148,7 @@ def predict_all(job: Job, systems: Sequence[System], counts: Sequence[Sequence[i
     """
     plans = {count: legal_plans(job.workload, count) for count in sorted(set(chain.from_iterable(counts)))}
     wanted = [(place, count) for place, own in enumerate(counts) for count in own if plans[count]]
-    seen = [_seen(job.workload, system) for system in systems]
+    seen = [seen_by(job.workload, system) for system in systems]
     kinds = [seen[place].at(count) for place, count in wanted]
     alike: dict[System, int] = {}
     for kind in kinds:
@@ -165,7 +165,7 @@ def predict_all(job: Job, systems: Sequence[System], counts: Sequence[Sequence[i
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
     """A system as a job sees it: ``alone`` where it stays in one server, which then needs no network."""
 
     whole: System
@@ -175,13 +175,13 @@ class _Seen:
         return self.alone if count <= (self.whole.node_gpus or count) else self.whole
 
 
-def _seen(workload: Workload, system: System) -> _Seen:
+def seen_by(workload: Workload, system: System) -> Seen:
     """Processors count only for jobs that are fed by them; then it matters how many GPUs share them."""
     pipeline = workload.input_pipeline
     fed = pipeline is not None and pipeline.cpu_s_per_sample is not None
     whole = system if fed else system._replace(cpu_cores=None)
     inside = replace(system.fabric, network_bandwidth_bytes_per_s=None, rdma=None)
-    return _Seen(whole, whole._replace(fabric=inside, node_gpus=whole.node_gpus if fed else 0))
+    return Seen(whole, whole._replace(fabric=inside, node_gpus=whole.node_gpus if fed else 0))
 
 
 def candidates_for(job: Job, systems: Sequence[System], wanted: Sequence[tuple[int, Sequence[Plan]]]) -> Candidates:
