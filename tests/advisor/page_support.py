@@ -1,5 +1,6 @@
 """What page tests share: answers to the forms, and studies in every state."""
 
+import re
 import uuid
 from datetime import timedelta
 from io import BytesIO
@@ -128,3 +129,9 @@ def captured_rank(number: int | None, **changes: Any) -> dict[str, Any]:
         "slowest_step_ratio": 1.5,
         **changes,
     }
+
+
+def errors_of(html: str) -> list[str]:
+    """The sentences of the error summary."""
+    summary = re.search(r"error-summary.*?<ul>(.*?)</ul>", html, re.S)
+    return [] if summary is None else re.findall(r"<li>(.*?)</li>", summary[1])
