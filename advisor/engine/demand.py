@@ -83,7 +83,7 @@ def _transformer(workload: Workload, shape: Counted, candidates: Candidates, spe
         expert_s=expert_exchange_s(*about) if several["ep"] and shape.moe_layers else nothing,
         lookup_s=nothing,
         handover_s=handover_s(*about) if several["pp"] else nothing,
-        layer_launches=share * shape.layers * (1.0 + constant("tensor_launches") * (candidates.tp > 1)),
+        layer_launches=share * shape.layers,
         expert_launches=share * shape.moe_layers,
         gradients=_gradients(workload, replicas, candidates, speed, stack),
         update=_update(workload, replicas, candidates, speed),

@@ -84,8 +84,16 @@ def link_range(job: Job, candidates: Candidates, step_s: Floats) -> tuple[Floats
     return below, above
 
 
+def _kind(job: Job) -> str:
+    """Which errors a job's width comes from: those of training, of serving, of serving models with experts."""
+    if not is_served(job.workload):
+        return "step"
+    model = job.workload.model
+    return "serving_experts" if model is not None and model.experts else "serving"
+
+
 def step_halfwidth(job: Job, levels: list[Evidence]) -> Floats:
-    kind = "serving" if is_served(job.workload) else "step"
+    kind = _kind(job)
     return np.array([log_halfwidth(level, kind) for level in levels], dtype=np.float64)
 
 
