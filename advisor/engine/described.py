@@ -10,6 +10,7 @@ from advisor.engine.collectives import Floats
 from advisor.engine.demand import Demand, demand_of
 from advisor.engine.exchanges import Exchange, gradient_exchange, no_exchange, overlapped
 from advisor.engine.kernels import Work
+from advisor.engine.roofs import under_roofs
 from advisor.engine.stacks import Stack, stack_of
 from advisor.engine.together import ALONE, Together, together
 from profiling.workload import Workload
@@ -27,7 +28,7 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed, pa
     demand = demand_of(workload, candidates, speed, stack)
     ranks = together(workload, candidates, demand.passes)
     parts = composed(demand, stack, chip, pace, host_speed=speed.host, ranks=ranks)
-    return with_input(workload, parts, candidates, speed)
+    return with_input(workload, under_roofs(workload, parts, candidates, speed), candidates, speed)
 
 
 def composed(

@@ -14,6 +14,7 @@ import numpy as np
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Parts, Speed
 from advisor.engine.collectives import Floats
+from advisor.engine.roofs import under_roofs
 from advisor.engine.serving_pass import EAGER_STACKS, Pass, Tokens, pass_s
 from advisor.engine.shapes import Counted, counted
 from profiling.workload import Mode, Workload
@@ -66,7 +67,7 @@ def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_
         last = _round(workload, shape, candidates, np.maximum(rest, 1.0), speed)
         spent = spent.plus(last.times(np.where(rest > 0, 1.0, 0.0)))
     spent, nothing = spent.paced(pace), np.zeros(len(candidates))
-    return Parts(
+    parts = Parts(
         compute_s=spent.compute_s,
         memory_s=spent.memory_s,
         copy_s=nothing,
@@ -76,6 +77,7 @@ def serving_parts(workload: Workload, candidates: Candidates, speed: Speed = AS_
         host_s=spent.host_s,
         input_s=nothing,
     )
+    return under_roofs(workload, parts, candidates, speed)
 
 
 def token_times(

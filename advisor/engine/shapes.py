@@ -184,7 +184,8 @@ def bytes_per_value(precision: str) -> int:
 def model_flops(workload: Workload, samples: float) -> float | None:
     """FLOPs of the products and of attention that ``samples`` need, None for a job known by its capture alone.
 
-    Nothing that is done twice counts: no recomputation. Inference needs the logits of the last token alone.
+    Nothing that is done twice counts: no recomputation. Inference needs the logits of the last token alone; a base that
+    is frozen under adapters needs no gradients of its weights.
     """
     training = workload.mode is Mode.TRAINING
     if workload.totals is not None:
@@ -198,4 +199,6 @@ def model_flops(workload: Workload, samples: float) -> float | None:
     weights += shape.moe_layers * routed
     scores = 2 * sequence * shape.context(sequence) * (shape.query_width + shape.value_width)
     logits = 2 * shape.hidden * shape.vocabulary * (sequence if training else 1)
-    return (3 if training else 1) * (2 * weights * sequence + scores + logits) * samples
+    products = 2 * weights * sequence + logits
+    of_products = 1 if not training else 3 if workload.lora_rank is None else 2
+    return (of_products * products + (3 if training else 1) * scores) * samples
