@@ -104,7 +104,7 @@ SENTENCES: Mapping[EngineCode, _Text] = {
         "describe it."
     ),
     EngineCode.NOT_DIVIDED: _(
-        "%(count)s offers are left out because it is not known how to divide the job over 1, 2, 4 or 8 GPUs."
+        "%(count)s offers are left out because it is not known how to divide the job over the GPUs of their servers."
     ),
     EngineCode.NOTHING_FITS: _("No plan fits on %(gpus)s GPUs; the leanest is %(short_gib)s GiB short."),
     EngineCode.OFFERS_DO_NOT_FIT: _(
@@ -181,20 +181,20 @@ VERDICTS: Mapping[VerdictCode, _Text] = {
         "%(high_percent)+d%%; %(family)s, %(gpus)s GPUs); there are no like offers of both to compare that with."
     ),
     VerdictCode.NO_PAIR: _(
-        "NVLink cannot be judged: no kind of GPU that this job runs on is offered, in servers of 2, 4 or 8, both with "
-        "NVLink and on PCIe."
+        "NVLink cannot be judged: no kind of GPU that this job runs on is offered both with NVLink and on PCIe with "
+        "the same number of GPUs, 2 or more."
     ),
     VerdictCode.NO_OFFERS: _("NVLink cannot be judged: no offer is left to compare. The notes say why."),
     VerdictCode.NOTHING_FITS: _(
-        "NVLink cannot be judged: the job does not fit into the memory of any offered server of 2, 4 or 8 GPUs. A "
-        "smaller batch per GPU or several servers are needed."
+        "NVLink cannot be judged: the job does not fit into the memory of any compared number of GPUs, from 2 up. A "
+        "smaller batch per GPU or more GPUs are needed."
     ),
     VerdictCode.UNDIVIDED: _(
         "NVLink cannot be judged: the job cannot be divided over 2, 4 or 8 GPUs. A larger batch helps."
     ),
     VerdictCode.CAPTURED_COUNT: _(
         "NVLink cannot be judged: the ranks of the capture exchange more than data-parallel ranks do, so only its own "
-        "number of GPUs (%(gpus)s) could be predicted, and servers are compared at 2, 4 and 8. Describe the model."
+        "number of GPUs (%(gpus)s) could be predicted, and captures are compared at 2, 4 and 8. Describe the model."
     ),
     VerdictCode.ONE_GPU_CAPTURED: _(
         "NVLink cannot be judged: the capture shows no exchange between GPUs, and the number of parameters is not "
