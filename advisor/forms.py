@@ -7,13 +7,15 @@ from django.forms import BoundField
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from advisor.engine.stacks import stack_names, stacks
+from advisor.engine.stacks import stack_names
 from advisor.fields import CaptureFiles, WholeNumber
 from advisor.form_parts import GoalForm, Section, ask_for, fields_of, ignore, refuse_contradictions
 from advisor.hints import CaptureHints
 from advisor.kinds import Kind, kind_named
+from advisor.labels import name_of
 from advisor.optional_forms import AnchorForm, InputForm, TotalsForm
 from advisor.shape_form import ATTENTION, EXPERTS, MAIN, ShapeForm
+from advisor.stack_titles import STACK_TITLES
 from catalog.selectors import accelerator_specs
 from profiling.services import display_name
 from profiling.workload import Mode, Workload
@@ -114,7 +116,7 @@ class DescriptionForm(GoalForm, ShapeForm, TotalsForm, AnchorForm, InputForm):
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
-        titles = [(name, stacks()[name].title) for name in stack_names()]
+        titles = [(name, name_of(STACK_TITLES, name)) for name in stack_names()]
         self.fields["stack"].choices = [("", _("not told")), *titles]
         model = self["model_kind"].value()
         for name in self.TOTALS_NEEDED if model == TOTALS else self.NEEDED:

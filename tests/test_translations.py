@@ -14,6 +14,8 @@ from django.conf import settings
 from django.test import Client
 from django.utils.translation.template import templatize
 
+from advisor.engine.stacks import stack_names, stacks
+from advisor.stack_titles import STACK_TITLES
 from tests.paths import REPOSITORY
 
 CHINESE = {"zh-hant": "zh_Hant", "zh-hans": "zh_Hans"}
@@ -140,6 +142,21 @@ def test_no_character_belongs_to_the_other_script(language: str) -> None:
     }
 
     assert foreign == set()
+
+
+def test_titles_of_the_stacks_are_those_of_the_engine() -> None:
+    assert dict(STACK_TITLES) == {name: stacks()[name].title for name in stack_names()}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", CHINESE)
+def test_the_software_is_named_in_the_chosen_language(language: str) -> None:
+    browser = Client(headers={"host": "localhost", "accept-language": language})
+
+    page = browser.get(FORM_PAGE).content.decode()
+
+    assert translation(language, "PyTorch FSDP without a compiler") in page
+    assert "without a compiler" not in page
 
 
 @pytest.mark.django_db
