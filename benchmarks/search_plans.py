@@ -5,11 +5,12 @@
 Target: under 0.5 s on one core, and no more time per server the more servers there are. Prints one JSON document.
 Seconds are of the processor, median and spread (least to most) of the repeats; ``first_s`` is a run with nothing
 remembered. ``servers``: different ones on offer; ``kinds``: those that differ for the job and GPU count. ``rows``:
-plans on kinds, each of which is decided upon; ``timed_rows``: those left where memory has decided. ``one_by_one_s``: the
-same functions asked for one plan on one server at a time, from a sample of the rows; ``ratio``: that over the search,
-which ends with ranges and bottlenecks of the winners; ``ratio_unpruned``: that over memory and time of all rows at once,
-none left out. ``growth``: servers that all differ, by perturbing the bandwidth of their memory. The catalog of the
-repository is loaded into memory: no database is touched.
+plans on kinds, each of which is decided upon; ``timed_rows``: those left where memory has decided.
+
+``one_by_one_s``: the same functions asked for one plan on one server at a time, from a sample of the rows. ``ratio``:
+that over the search, which ends with ranges and bottlenecks of the winners; ``ratio_unpruned``: that over memory and
+time of all rows at once, none left out. ``growth``: servers that all differ, by perturbing the bandwidth of their
+memory. The catalog of the repository is loaded into memory: no database is touched.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from advisor.engine.hardware import Hardware
 from advisor.engine.plans import Plan, Recompute
 
 _DEGREES = ("dp", "tp", "pp", "ep", "cp", "vpp", "zero_stage")
+_NUMBERS = attrgetter(*_DEGREES, "micro_batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +47,16 @@ class Candidates:
         ``recompute``: 1 where whole layers are computed again; ``recompute_attention``: 1 where the attention core is,
         alone or with its layer.
         """
-
-        def whole(name: str) -> Ints:
-            return np.array([getattr(plan, name) for plan in plans], dtype=np.int64)[which]
-
+        numbers = np.array([_NUMBERS(plan) for plan in plans], dtype=np.int64).reshape(len(plans), -1)
+        columns = dict(zip((*_DEGREES, "micro_batch"), numbers.T, strict=True))
+        own = {name: column[which] for name, column in columns.items()}
         full = np.array([plan.recompute is Recompute.FULL for plan in plans], dtype=np.float64)
         core = np.array([plan.recompute is not Recompute.NONE for plan in plans], dtype=np.float64)
         return cls(
             hardware=hardware,
             plans=tuple(plans),
             which=which,
-            **{name: whole(name) for name in _DEGREES},
-            micro_batch=whole("micro_batch").astype(np.float64),
+            **{**own, "micro_batch": own["micro_batch"].astype(np.float64)},
             recompute=full[which],
             recompute_attention=core[which],
         )

@@ -7,8 +7,8 @@ import numpy as np
 
 from advisor.engine.memory import FITS_IN_ORDER
 from advisor.engine.plans import Plan, legal_plans
-from advisor.engine.prediction import Outcome, Prediction, outcomes
-from advisor.engine.search import Rows
+from advisor.engine.prediction import Outcome, Prediction, outcomes, seen_by
+from advisor.engine.search import Rows, plainness
 from advisor.engine.step import Job
 from advisor.engine.system import System
 
@@ -47,8 +47,9 @@ def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[
     """The best plan of each method on ``gpus`` GPUs, best first, at most ``limit``; what does not fit at the end.
 
     Where there are more, the last of those that use several kinds of parallelism are left out first. The order is
-    that of the search for the best plan: what fits before what is tight, then samples per second; what does not fit
-    by how much is missing. Empty where the job cannot be divided over so many GPUs.
+    that of the search for the best plan: what fits before what is tight, then samples per second, the plainer of
+    nearly equal ones first; what does not fit by how much is missing. Empty where the job cannot be divided over so
+    many GPUs.
     """
     plans = legal_plans(job.workload, gpus)
     if not plans:
@@ -62,9 +63,11 @@ def compare_plans(job: Job, system: System, gpus: int, limit: int = 8) -> tuple[
 
 def comparables(job: Job, wanted: Sequence[tuple[str, System, int]]) -> tuple[Comparable, ...]:
     """The plans of each wanted machine: (role, system, number of GPUs)."""
+    seen = [(seen_by(job.workload, system).at(gpus), gpus) for _, system, gpus in wanted]
+    found = {(kind, gpus): compare_plans(job, kind, gpus, SHOWN) for kind, gpus in dict.fromkeys(seen)}
     return tuple(
-        Comparable(role=role, system=system, gpus=gpus, outcomes=compare_plans(job, system, gpus, SHOWN))
-        for role, system, gpus in wanted
+        Comparable(role=role, system=system, gpus=gpus, outcomes=found[key])
+        for key, (role, system, gpus) in zip(seen, wanted, strict=True)
     )
 
 
@@ -76,5 +79,5 @@ def _first(ordered: Sequence[Outcome], limit: int) -> tuple[Outcome, ...]:
 
 def _order(outcome: Outcome) -> tuple[bool, int, float]:
     is_short = not isinstance(outcome, Prediction)
-    worth = (outcome.memory.shortfall_bytes or 0.0) if is_short else -outcome.samples_per_s
+    worth = (outcome.memory.shortfall_bytes or 0.0) if is_short else plainness(outcome.plan) / outcome.samples_per_s
     return is_short, FITS_IN_ORDER.index(outcome.memory.verdict), worth

@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import lru_cache
 from itertools import product
 from math import ceil
+from operator import attrgetter
 from typing import Any
 
 from advisor.engine.explain import EngineCode, EngineRefusal
@@ -73,6 +75,7 @@ class Plan:
 
 _RECOMPUTE_LABELS = {Recompute.NONE: "", Recompute.SELECTIVE: "rc-sel", Recompute.FULL: "rc"}
 
+_IN_ORDER = attrgetter(*(item.name for item in fields(Plan)))
 _PLAN_TYPES = {item.name: item.type for item in fields(Plan)}
 _LARGEST = 1_000_000
 
@@ -85,7 +88,13 @@ def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
     """
     if workload.measured is not None:
         return tuple(_traced_plans(workload, workload.measured, gpus)) if gpus in GPU_COUNTS else ()
-    return tuple(sorted(_described_plans(workload, gpus)))
+    return _ways_to_divide(workload, gpus)
+
+
+@lru_cache(maxsize=128)
+def _ways_to_divide(workload: Workload, gpus: int) -> tuple[Plan, ...]:
+    """Of a described job; one answer asks for the same count many times."""
+    return tuple(sorted(_described_plans(workload, gpus), key=_IN_ORDER))
 
 
 def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
@@ -165,10 +174,9 @@ def _described_plans(workload: Workload, gpus: int) -> Iterator[Plan]:
             staged = layout.pp > 1 and workload.mode is Mode.TRAINING
             if staged and (micro_batch > _LARGEST_STAGED or accumulation < layout.pp):
                 continue
-            sized = replace(layout, micro_batch=micro_batch, accumulation=accumulation)
-            for zero_stage in _zero_stages(workload, sized):
-                for recompute in _recompute(workload):
-                    yield replace(sized, zero_stage=zero_stage, recompute=recompute)
+            sized = {"micro_batch": micro_batch, "accumulation": accumulation}
+            for zero_stage, recompute in product(_zero_stages(workload, layout), _recompute(workload)):
+                yield replace(layout, **sized, zero_stage=zero_stage, recompute=recompute)
 
 
 _LARGEST_STAGED = 4

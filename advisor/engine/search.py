@@ -15,7 +15,7 @@ from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
 from advisor.engine.hardware import Hardware
 from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
-from advisor.engine.plans import Plan
+from advisor.engine.plans import Plan, Recompute
 from advisor.engine.step import Job
 
 _PLAINER = 0.003
@@ -82,13 +82,18 @@ def worth_timing(found: Checked) -> Checked:
     return found.take(ahead[_is_least(group[ahead], need[ahead])])
 
 
-def plainly(candidates: Candidates) -> Floats:
+def plainness(plan: Plan) -> float:
     """Factor on the time of a plan when it is chosen: of plans that are nearly as fast the plainest is named.
 
     0.3 % for each kind of dividing and stage of sharding, far below what a prediction can tell apart.
     """
-    kinds = sum((getattr(candidates, name) > 1).astype(np.float64) for name in ("tp", "pp", "cp", "ep", "vpp"))
-    return 1.0 + _PLAINER * (kinds + candidates.zero_stage + candidates.recompute_attention)
+    kinds = sum(size > 1 for size in (plan.tp, plan.pp, plan.cp, plan.ep, plan.vpp))
+    return 1.0 + _PLAINER * (kinds + plan.zero_stage + (plan.recompute is not Recompute.NONE))
+
+
+def plainly(candidates: Candidates) -> Floats:
+    """``plainness`` of every row."""
+    return np.array([plainness(plan) for plan in candidates.plans])[candidates.which]
 
 
 def best_rows(group: Ints, fits: Ints, need: Floats, time_per_sample: Floats) -> Ints:
