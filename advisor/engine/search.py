@@ -44,7 +44,7 @@ class Rows:
             group=np.repeat(np.arange(len(wanted)), sizes),
         )
 
-    def take(self, rows: Ints) -> Self:
+    def take(self, rows: Ints | slice) -> Self:
         return type(self)(plans=self.plans, which=self.which[rows], server=self.server[rows], group=self.group[rows])
 
     def on(self, servers: Hardware) -> Candidates:
