@@ -57,12 +57,15 @@ def hidden_share(work: CollectiveWork) -> float:
 
 
 def retimed_s(work: CollectiveWork, size: float, step: MeasuredStep, candidates: Candidates, speed: Speed) -> Floats:
-    """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size."""
+    """One call on the target. Groups of the whole job take the new GPU count, smaller groups keep their size.
+
+    A capture of some ranks may name a group larger than all that it saw: it is taken for what there is.
+    """
     kind = CollectiveKind.ALL_REDUCE if work.kind is CollectiveKind.UNKNOWN else work.kind
     if work.group_size in (None, step.gpu_count):
         share = size / candidates.tp
         return collective_s(candidates, kind, share, size=candidates.dp, stride=candidates.tp, speed=speed)
-    group = np.full(len(candidates), work.group_size, dtype=np.int64)
+    group = np.minimum(work.group_size, candidates.gpus)
     same = np.full(len(candidates), size)
     return collective_s(candidates, kind, same, size=group, stride=np.ones_like(group), speed=speed)
 

@@ -349,3 +349,13 @@ def test_a_plan_without_a_micro_batch_gets_the_best():
     found = predict(TRAINING_7B, server=server(), gpus=8, plan=plan_from_json({"dp": 8, "zero_stage": 3}))
     assert (found.plan.dp, found.plan.zero_stage) == (8, 3)
     assert found.plan.micro_batch >= 1
+
+
+@pytest.mark.parametrize("seen", [1, 4])
+def test_a_group_larger_than_the_capture_is_taken_for_all_there_is(seen):
+    """A capture of some ranks names the group of all; no network joins servers that the job does not need."""
+    step = replace(TRACED.measured, gpu_count=seen)
+    step = replace(step, collectives=tuple(replace(one, group_size=64) for one in step.collectives))
+    found = predict(replace(TRACED, measured=step), traced_accelerator=A100_SXM, server=server(gpus=seen), gpus=seen)
+    assert 0 < found.low_s <= found.step_s <= found.high_s < 1
+    assert (found.parts.communication_exposed_s > 0) == (seen > 1)
