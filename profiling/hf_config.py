@@ -73,7 +73,10 @@ def read_config(document: Any, *, sequence_length: int | None = None) -> ConfigR
     stated = {name: value for name, value in config.items() if value is not None}
     read = _Fields({**USUAL_VALUES.get(model_type, {}), **stated}, prefix)
     shape = _shape(read, family, model_type, document, sequence_length)
-    check_model(shape)
+    try:
+        check_model(shape)
+    except WorkloadError as error:
+        raise _in_the_file(error, read) from None
     return ConfigReading(
         shape=shape,
         model_type=model_type,
@@ -134,6 +137,11 @@ class _Fields:
                 return number
         return None
 
+    def spelled(self, name: str) -> str:
+        """The name that the file has for this quantity; ours where it has none."""
+        ours = {"ffn_hidden": "ffn", "sequence_length": "positions"}.get(name, name)
+        return next((one for one in _NAMES.get(ours, ()) if self.raw(one) is not None), name)
+
     def needed(self, name: str, reader: Any) -> int:
         value = self.whole(name, reader)
         if value is None:
@@ -142,6 +150,12 @@ class _Fields:
 
     def flag(self, name: str) -> bool:
         return self.raw(name) is True
+
+
+def _in_the_file(error: WorkloadError, read: _Fields) -> WorkloadError:
+    """A contradiction between values of the shape, by the names that the file has for them."""
+    params = {name: read.spelled(str(value)) for name, value in error.params.items() if name != "field"}
+    return WorkloadError(error.code, f"{read.prefix}/{read.spelled(error.pointer.rpartition('/')[2])}", **params)
 
 
 def _language_part(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -224,7 +238,7 @@ def _head_widths(read: _Fields) -> dict[str, int | None]:
         "head_dim": plain + positional,
         "value_head_dim": read.whole("v_head_dim", _FFN) or plain,
         "kv_latent": latent + positional,
-        "query_latent": read.whole("q_lora_rank", _WIDTH),
+        "query_latent": read.whole("q_lora_rank", _WIDTH) if read.raw("q_lora_rank") else None,
     }
 
 

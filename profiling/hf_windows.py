@@ -26,7 +26,7 @@ def windows_of(read: Fields, model_type: str, layers: int) -> dict[str, int | No
     if read.raw("index_topk"):  # DeepSeek sparse attention: each query sees that many tokens, in every layer
         return {"attention_window": read.whole("index_topk", _TOKENS), "windowed_layers": layers}
     names = ("sliding_window", "attention_chunk_size", "local_attention", "window_size")
-    window = next((size for size in (read.whole(name, _TOKENS) for name in names) if size), None)
+    window = next((read.whole(name, _TOKENS) for name in names if read.raw(name)), None)
     near = _windowed_layers(read, model_type, layers)
     if window is None or not near:
         return {}

@@ -19,11 +19,15 @@ def check_workload(workload: Workload) -> None:
     if workload.measured is not None:
         _check_measured(workload.measured)
     if workload.micro_batch is not None and workload.micro_batch > workload.batch_per_step:
-        raise WorkloadError(WorkloadCode.OUT_OF_RANGE, "/micro_batch", low=1, high=workload.batch_per_step)
+        raise _above("/micro_batch", workload.batch_per_step)
     anchor = workload.anchor
     if anchor is not None and anchor.micro_batch is not None and anchor.micro_batch > anchor.batch_per_step:
-        raise WorkloadError(WorkloadCode.OUT_OF_RANGE, "/anchor/micro_batch", low=1, high=anchor.batch_per_step)
+        raise _above("/anchor/micro_batch", anchor.batch_per_step)
     _check_mode(workload)
+
+
+def _above(pointer: str, batch: float) -> WorkloadError:
+    return WorkloadError(WorkloadCode.OUT_OF_RANGE, pointer, low=1, high=f"{batch:,.10g}")
 
 
 def _check_mode(workload: Workload) -> None:

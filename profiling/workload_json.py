@@ -52,7 +52,7 @@ def _record(kind: type, table: Mapping[str, _Field]) -> Callable[[Any, str], Any
             raise WorkloadError(WorkloadCode.NOT_AN_OBJECT, pointer)
         unknown = next((name for name in value if name not in table), None)
         if unknown is not None:
-            name = str(unknown)[:LONGEST_TEXT]
+            name = "".join(character for character in str(unknown) if character.isprintable())[:LONGEST_TEXT]
             raise WorkloadError(WorkloadCode.UNKNOWN_FIELD, f"{pointer}/{name}", known=", ".join(table))
         missing = next((name for name, item in table.items() if item.required and value.get(name) is None), None)
         if missing is not None:

@@ -30,11 +30,20 @@ class StrictSerializer(serializers.Serializer):
         return super().to_internal_value(data)
 
 
+class NumberField(serializers.FloatField):
+    """A number; true is none, though Python counts with it."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class GoalSerializer(StrictSerializer):
     """What the buyer cares about."""
 
     objective = serializers.ChoiceField([one.value for one in Objective], default=Objective.COST.value)
-    samples = serializers.FloatField(
+    samples = NumberField(
         min_value=1, max_value=1e15, required=False, help_text="Samples in the whole job; default: 1,000 steps."
     )
     gpus = serializers.ChoiceField(
@@ -130,8 +139,8 @@ class CaptureStudySerializer(GoalSerializer):
     files = serializers.ListField(child=serializers.FileField(allow_empty_file=True), allow_empty=False)
     mode = serializers.ChoiceField([one.value for one in Mode], required=False)
     precision = serializers.ChoiceField(PRECISIONS, required=False)
-    batch_per_step = serializers.FloatField(min_value=1, max_value=1e9, required=False)
-    parameters = serializers.FloatField(min_value=1, max_value=1e14, required=False)
+    batch_per_step = NumberField(min_value=1, max_value=1e9, required=False)
+    parameters = NumberField(min_value=1, max_value=1e14, required=False)
     accelerator = serializers.SlugField(
         max_length=40, required=False, help_text="Catalog key of what the capture ran on, when it does not say."
     )

@@ -78,6 +78,7 @@ _RECOMPUTE_LABELS = {Recompute.NONE: "", Recompute.SELECTIVE: "rc-sel", Recomput
 _IN_ORDER = attrgetter(*(item.name for item in fields(Plan)))
 _PLAN_TYPES = {item.name: item.type for item in fields(Plan)}
 _LARGEST = 1_000_000
+_LAST_ZERO_STAGE = 3
 
 
 def legal_plans(workload: Workload, gpus: int) -> tuple[Plan, ...]:
@@ -104,7 +105,7 @@ def plans_like(workload: Workload, plan: Plan) -> tuple[Plan, ...]:
     """
     if workload.measured is not None:
         return tuple(one for one in legal_plans(workload, plan.gpus) if _layout(one) == _layout(plan))
-    if not _divides(workload, plan) or workload.batch_per_step < plan.dp:
+    if plan.captured or not _divides(workload, plan) or workload.batch_per_step < plan.dp:
         return ()
     if plan.micro_batch:
         return (plan,) if plan.micro_batch <= ceil(workload.batch_per_step / plan.dp) else ()
@@ -158,7 +159,8 @@ def _is_valid(name: Any, value: Any) -> bool:
     if name == "recompute":
         return type(value) is bool or (type(value) is str and value in set(Recompute))
     kind = _PLAN_TYPES.get(name)
-    return type(value) is kind and (1 if name in _AT_LEAST_ONE else 0) <= value <= _LARGEST
+    most = _LAST_ZERO_STAGE if name == "zero_stage" else _LARGEST
+    return type(value) is kind and (1 if name in _AT_LEAST_ONE else 0) <= value <= most
 
 
 _TENSOR, _STAGES, _CONTEXT = (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8)

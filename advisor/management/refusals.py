@@ -15,6 +15,7 @@ from advisor.job_documents import Origin, StartError, described_job
 from advisor.wording import sentence
 from profiling.messages import sentence as reader_sentence
 from profiling.notes import Refusal
+from profiling.services import visible
 from profiling.workload import Workload
 from profiling.workload_json import WorkloadError, workload_from_json
 from profiling.workload_messages import workload_sentence
@@ -41,7 +42,7 @@ def bad_input_ends(command: BaseCommand) -> Iterator[None]:
         why = str(error)
     else:
         return
-    command.stderr.write(why)
+    command.stderr.write(visible(why))
     sys.exit(BAD_INPUT)
 
 

@@ -172,6 +172,7 @@ def test_an_upload_over_the_limit_is_refused(client: Client, key: dict[str, str]
         ({"workload": workload(batchsize=8)}, 422, "#/workload/batchsize"),
         ({"workload": workload(), "gpus": 3}, 422, "#/gpus"),
         ({"workload": workload(), "samples": 0}, 422, "#/samples"),
+        ({"workload": workload(), "samples": True}, 400, "#/samples"),
         ({"workload": workload(), "objective": "fast"}, 422, "#/objective"),
         ({"workload": workload(), "pirce": 1}, 400, "#/pirce"),
     ],

@@ -65,6 +65,7 @@ def test_a_config_needs_only_what_is_done_to_it(client: Client, key: dict[str, s
         ({"hf_config": [], "workload": JOB}, 422, "#/hf_config"),
         ({"hf_config": {"model_type": "mamba"}, "workload": JOB}, 422, "#/hf_config/model_type"),
         ({"hf_config": {**LLAMA3_8B, "hidden_size": -1}, "workload": JOB}, 422, "#/hf_config/hidden_size"),
+        ({"hf_config": {**LLAMA3_8B, "hidden_size": 4095}, "workload": JOB}, 422, "#/hf_config/hidden_size"),
     ],
 )
 def test_a_start_that_cannot_be_is_pointed_at(

@@ -127,6 +127,9 @@ def test_advise_refuses_with_one_sentence(catalog: None, arguments: list[str], s
         (["--sku", "aws/p4de.24xlarge", "--gpus", "67"], "cannot be divided"),
         (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", "{"], "not valid JSON"),
         (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", '{"dp": -1}'], "dp"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", '{"dp": 8, "zero_stage": 4}'], "zero_stage"),
+        (["--sku", "aws/p4de.24xlarge", "--gpus", "8", "--plan", '{"dp": 8, "captured": true}'], "cannot be divided"),
+        (["--sku", "a\x1b[31mws/none", "--gpus", "8"], "no server a[31mws/none"),
     ],
 )
 def test_predict_refuses_with_one_sentence(catalog: None, arguments: list[str], said: str) -> None:
@@ -139,6 +142,14 @@ def test_a_negative_number_in_a_workload_is_named(catalog: None, tmp_path: Path)
     path.write_text(json.dumps({**document, "batch_per_step": -4}))
 
     assert "batch_per_step" in refused("advise", "--workload", str(path))
+
+
+def test_what_a_terminal_would_obey_is_not_printed(catalog: None, tmp_path: Path) -> None:
+    document = json.loads(Path(EXAMPLE).read_text())
+    path = tmp_path / "workload.json"
+    path.write_text(json.dumps({**document, "batch\x1b[2J\u202esize": 4}))
+
+    assert "no field batch[2Jsize" in refused("advise", "--workload", str(path))
 
 
 def test_a_new_key_works_and_is_not_stored(db: None) -> None:

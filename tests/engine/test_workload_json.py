@@ -119,6 +119,12 @@ def test_shapes_that_no_model_has_are_refused(pointer, value, code):
     assert refused.value.code is code
 
 
+def test_a_micro_batch_above_the_batch_is_told_the_batch():
+    with pytest.raises(WorkloadError) as refused:
+        workload_from_json(changed("/micro_batch", 65, TRAINING_7B))
+    assert workload_sentence(refused.value) == "micro_batch must be between 1 and 64."
+
+
 MOE = preset_workload("moe-671b")
 SERVING = preset_workload("serve-70b-answers")
 QLORA = preset_workload("qlora-70b")

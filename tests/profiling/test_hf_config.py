@@ -120,6 +120,32 @@ def test_bytes_become_the_configuration():
     assert shape_of_config(parse_config(json.dumps(configs.LLAMA3_8B).encode())).layers == 32
 
 
+@pytest.mark.parametrize(
+    ("changes", "pointer", "sentence"),
+    [
+        ({"hidden_size": 4095}, "/hidden_size", "hidden_size must be a multiple of num_attention_heads."),
+        (
+            {"num_key_value_heads": 7},
+            "/num_attention_heads",
+            "num_attention_heads must be a multiple of num_key_value_heads.",
+        ),
+    ],
+)
+def test_contradictions_are_named_as_the_file_names_them(changes, pointer, sentence):
+    config = {name: value for name, value in configs.LLAMA3_8B.items() if name != "head_dim"} | changes
+    with pytest.raises(WorkloadError) as refused:
+        read_config(config)
+    assert (refused.value.pointer, workload_sentence(refused.value)) == (pointer, sentence)
+    with pytest.raises(WorkloadError) as inside:
+        read_config({"text_config": config})
+    assert inside.value.pointer == f"/text_config{pointer}"
+
+
+def test_a_width_of_zero_says_that_there_is_none():
+    assert shape_of_config(configs.PHI3_MINI | {"sliding_window": 0}).attention_window is None
+    assert shape_of_config(configs.DEEPSEEK_V3 | {"q_lora_rank": 0}).query_latent is None
+
+
 _anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
