@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from advisor.engine.calibrated import path_law
+from advisor.engine.calibrated import Evidence, log_halfwidth, path_law
 from advisor.engine.collectives import bus_factor, group_index, server_log_times, time_s
 from advisor.engine.fabric import GROUPS, route
 from catalog.specs import FabricSpec, TopologyClass
@@ -104,3 +104,12 @@ def test_curves_hold_what_other_sources_measured_on_such_boxes():
     assert len(error) > 80
     assert np.median(np.abs(error)) < 0.05
     assert held.mean() >= 0.75
+
+
+@pytest.mark.parametrize("kind", ["step", "ratio", "serving", "serving_experts"])
+def test_every_level_of_evidence_has_a_width_of_its_own(kind):
+    """Wider the less there is: a level without a width would have no answer at all."""
+    best_first = (Evidence.ANCHORED, Evidence.CALIBRATED, Evidence.UNCALIBRATED, Evidence.SPEC_SHEET)
+    widths = [log_halfwidth(level, kind) for level in best_first]
+    assert widths == sorted(widths)
+    assert len(best_first) == len(Evidence)
