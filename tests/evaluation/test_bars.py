@@ -6,7 +6,7 @@ seen come to is in tests/calibration/test_training_fit.py.
 
 import pytest
 
-from advisor.evaluation.document import document
+from advisor.evaluation.document import evaluation_document
 from advisor.evaluation.outcomes import outcomes_of
 from advisor.evaluation.rows import read_rows
 from tests.paths import SHARED
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(SHARED is None, reason="published figures are no
 @pytest.fixture(scope="module")
 def scores():
     rows = read_rows(SHARED / "measured" / "measured_dev.csv")
-    return document(outcomes_of([row for row in rows if row.is_scored], rows))
+    return evaluation_document(outcomes_of([row for row in rows if row.is_scored], rows))
 
 
 def test_most_training_rows_are_predicted_and_every_refusal_has_a_reason(scores):
