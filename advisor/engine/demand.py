@@ -100,8 +100,9 @@ def _pieces(workload: Workload, shape: Counted, candidates: Candidates, speed: S
 
 
 def _launching_passes(workload: Workload, candidates: Candidates) -> Floats:
-    """The backward pass launches about twice as much as the forward pass."""
-    return (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
+    """The backward pass launches about twice as much as the forward pass; adapters add launches of their own."""
+    passes = (3.0 if workload.mode is Mode.TRAINING else 1.0) + candidates.recompute
+    return passes * (1.0 + constant("adapter_launches")) if workload.lora_rank is not None else passes
 
 
 def _replicas(workload: Workload, shape: Counted, candidates: Candidates) -> tuple[Replicas, ...]:

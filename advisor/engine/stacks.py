@@ -5,7 +5,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -23,12 +23,12 @@ UNTOLD = "*"
 class Stack:
     """How a framework runs a model.
 
-    ``products_scale``, ``expert_scale`` (routed experts), ``attention_scale``: time of these kernels over the measured laws. ``elementwise_scale``:
-    traffic of norms, activations and residuals over what fused kernels need. ``host_launch_s``: host time of one
-    layer's launches in one pass; ``expert_launch_s``: what a layer with experts takes beside it.
-    ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide under; ``tensor_overlap``,
-    ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of a gradient value as
-    exchanged. ``attention_era``: which attention kernels it ships.
+    ``products_scale``, ``expert_scale`` (routed experts), ``attention_scale``: time of these kernels over the measured
+    laws. ``elementwise_scale``: traffic of norms, activations and residuals over what fused kernels need.
+    ``host_launch_s``: host time of one layer's launches in one pass; ``expert_launch_s``: what a layer with experts
+    takes beside it. ``gradient_overlap``: share of the last micro-batch that gradient exchange may hide under;
+    ``tensor_overlap``, ``expert_overlap``: share of those exchanges that computing hides. ``gradient_bytes``: size of a
+    gradient value as exchanged. ``attention_era``: which attention kernels it ships.
     """
 
     name: str
@@ -68,6 +68,18 @@ def stacks() -> Mapping[str, Stack]:
 def stack_of(name: str | None) -> Stack:
     """The stack of this name; one that is not known counts as not told."""
     return stacks().get(name or UNTOLD, stacks()[UNTOLD])
+
+
+def stack_running(workload: Workload) -> Stack:
+    """The job's stack as it runs in the job's precision.
+
+    Its scales are those of 16-bit and narrower runs: casts between 16 and 32 bits, tensor cores at the limit of the
+    chip's power. In 32 bits there is neither, so the laws of kernels stand alone.
+    """
+    stack = stack_of(workload.stack)
+    if workload.precision not in ("fp32", "tf32"):
+        return stack
+    return replace(stack, products_scale=1.0, expert_scale=1.0, attention_scale=1.0, elementwise_scale=1.0)
 
 
 def stack_names() -> tuple[str, ...]:

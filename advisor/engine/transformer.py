@@ -27,7 +27,8 @@ _SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
 class Pieces:
     """Work of one micro-batch by kind of kernel, by the laws of the chip alone.
 
-    ``experts``: products of routed experts; ``routing``: what moves tokens to them and values into narrow precision.
+    ``experts``: products of routed experts; ``routing``: what moves tokens to them, values into narrow
+    precision, and what adapters add.
     """
 
     products: Work
@@ -211,8 +212,28 @@ def _elementwise(workload: Workload, shape: Counted, candidates: Candidates, spe
 def _routing(workload: Workload, shape: Counted, candidates: Candidates, speed: Speed) -> Work:
     wide = bytes_per_value(workload.precision)
     routed = wide * constant("routing_passes") * shape.moe_layers * shape.experts_per_token * shape.hidden
-    traffic = (routed + _cast_bytes(workload, shape)) * tokens_per_pass(shape, candidates) / candidates.tp
-    return streamed(candidates, speed, traffic * _passed(workload, shape, candidates))
+    moved = routed + _cast_bytes(workload, shape) + wide * _adapter_values(workload, shape)
+    traffic = moved * tokens_per_pass(shape, candidates) / candidates.tp * _passed(workload, shape, candidates)
+    return streamed(candidates, speed, traffic + _widened_bytes(workload, shape, candidates))
+
+
+def _adapter_values(workload: Workload, shape: Counted) -> float:
+    """Values a token that adapters read and write beside the products they adapt, forward and backward."""
+    if workload.lora_rank is None:
+        return 0.0
+    sides = shape.layers * sum(one.n + one.k for one in shape.attention)
+    sides += shape.dense_layers * sum(one.n + one.k for one in shape.mlp)
+    return constant("adapter_passes") * sides
+
+
+def _widened_bytes(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
+    """A frozen base kept in few bits is widened in every pass forward and backward (QLoRA, 2305.14314)."""
+    if workload.lora_rank is None or not workload.weight_bits or workload.weight_bits >= 16:
+        return np.zeros(len(candidates))
+    weights = shape.layers * sum(one.weights for one in shape.attention)
+    weights += shape.dense_layers * sum(one.weights for one in shape.mlp)
+    each = workload.weight_bits / 8 / constant("serving_read_share_nf4") + 2.0
+    return weights * each / candidates.tp * stage_share(shape, candidates) * (2.0 + candidates.recompute)
 
 
 def _passed(workload: Workload, shape: Counted, candidates: Candidates) -> Floats:
