@@ -112,7 +112,7 @@ def _run(row: MeasuredRow) -> tuple[Case, Demand] | None:
         case = case_of(row)
     except RowRefused:
         return None
-    if not _DECIDES.isdisjoint(case.assumed) or case.workload.model is None or _may_be_tf32(case):
+    if not _DECIDES.isdisjoint(case.assumed) or case.workload.model is None:
         return None
     demand = demand_in(case)
     return (case, demand) if demand else None
@@ -127,11 +127,6 @@ def demand_in(case: Case) -> Demand | None:
     chips = hardware([system], case.workload.precision, stack.attention_era)
     candidates = candidates_on(chips, [(0, plans[-1:])])
     return demand_of(case.workload, candidates, AS_IS, stack)
-
-
-def _may_be_tf32(case: Case) -> bool:
-    """Whether the run is only taken to be in 32 bits: TF32 is up to eight times as fast on the same chip."""
-    return "precision" in case.assumed and case.workload.precision in ("fp32", "tf32")
 
 
 _DECIDES = frozenset({"sequence", "network"})

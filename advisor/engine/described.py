@@ -11,7 +11,7 @@ from advisor.engine.demand import Demand, demand_of
 from advisor.engine.exchanges import Exchange, gradient_exchange, no_exchange, overlapped
 from advisor.engine.kernels import Work
 from advisor.engine.roofs import under_roofs
-from advisor.engine.stacks import Stack, stack_running
+from advisor.engine.stacks import Stack, stack_of
 from advisor.engine.together import ALONE, Together, together
 from profiling.workload import Workload
 
@@ -23,7 +23,7 @@ def described_parts(workload: Workload, candidates: Candidates, speed: Speed, pa
 
     ``pace``: time of everything but the exchanges, as measured on an anchor, over what the formulas say.
     """
-    stack = stack_running(workload)
+    stack = stack_of(workload.stack)
     chip = candidates.hardware.compute.training_scale
     demand = demand_of(workload, candidates, speed, stack)
     ranks = together(workload, candidates, demand.passes)

@@ -5,7 +5,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -68,18 +68,6 @@ def stacks() -> Mapping[str, Stack]:
 def stack_of(name: str | None) -> Stack:
     """The stack of this name; one that is not known counts as not told."""
     return stacks().get(name or UNTOLD, stacks()[UNTOLD])
-
-
-def stack_running(workload: Workload) -> Stack:
-    """The job's stack as it runs in the job's precision.
-
-    Its scales are those of 16-bit and narrower runs: casts between 16 and 32 bits, tensor cores at the limit of the
-    chip's power. In 32 bits there is neither, so the laws of kernels stand alone.
-    """
-    stack = stack_of(workload.stack)
-    if workload.precision not in ("fp32", "tf32"):
-        return stack
-    return replace(stack, products_scale=1.0, expert_scale=1.0, attention_scale=1.0, elementwise_scale=1.0)
 
 
 def stack_names() -> tuple[str, ...]:

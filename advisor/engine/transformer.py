@@ -19,6 +19,8 @@ from advisor.engine.kernels import Work, matmul, no_work, slowdown, streamed
 from advisor.engine.shapes import Counted, Product, bytes_per_value
 from profiling.workload import Mode, Workload
 
+_LEAST_SIDE = 1024.0
+"""Shortest side that the law of products was fitted to; batched products of heads fill the chip all together."""
 _SWEEPS_FORWARD, _SWEEPS_BACKWARD = 5.0, 8.0
 """Passes over the attention scores where these are written to memory: scale, mask, softmax, dropout, product."""
 
@@ -78,7 +80,7 @@ def _products(workload: Workload, shape: Counted, candidates: Candidates, speed:
     found = no_work(len(candidates))
     for layers, products in groups:
         if layers and products:
-            found += _weights(workload, candidates, speed, products, tokens, layers * share)
+            found += _weights(workload, candidates, speed, products, tokens, layers * share, products is shape.mlp)
     return found + _head(workload, shape, candidates, speed)
 
 
@@ -89,12 +91,14 @@ def _weights(
     products: Sequence[Product],
     tokens: Floats,
     layers: Floats,
+    ends_block: bool,
 ) -> Work:
     found = no_work(len(candidates))
     for one in products:
         n = one.n / candidates.tp if one.split == "n" else np.full(len(candidates), float(one.n))
         k = one.k / candidates.tp if one.split == "k" else np.full(len(candidates), float(one.k))
-        found += _passes(workload, candidates, speed, (tokens, n, k), layers)
+        again = _again(workload, candidates, is_last=one is products[-1] and ends_block)
+        found += _passes(workload, candidates, speed, (tokens, n, k), layers, again)
     return found
 
 
@@ -109,8 +113,33 @@ def _experts(workload: Workload, shape: Counted, candidates: Candidates, speed: 
     for one in shape.expert:
         n, k = np.full(len(candidates), float(one.n)), np.full(len(candidates), float(one.k))
         busy = np.minimum(local, routed)
-        found += _passes(workload, candidates, speed, (rows, n, k), layers * busy, grouped=busy)
+        again = _again(workload, candidates, is_last=one is shape.expert[-1])
+        found += _passes(workload, candidates, speed, (rows, n, k), layers * busy, again, grouped=busy)
     return found
+
+
+_PER_OPERATOR = 0.5
+"""Share of the products that PyTorch's selective checkpointing by operator repeats: every second one (torchtitan)."""
+
+
+def _again(workload: Workload, candidates: Candidates, *, is_last: bool = False) -> Floats:
+    """Share of a product that is computed again.
+
+    PyTorch stops recomputing a block where nothing more is needed, so that its last product is not repeated
+    (non-reentrant checkpointing), and by operator it repeats every second product instead of the attention core.
+    """
+    if not _checkpoints_as_torch(workload):
+        return candidates.recompute
+    selective = candidates.recompute_attention - candidates.recompute
+    return candidates.recompute * (0.0 if is_last else 1.0) + _PER_OPERATOR * selective
+
+
+def _attention_again(workload: Workload, candidates: Candidates) -> Floats:
+    return candidates.recompute if _checkpoints_as_torch(workload) else candidates.recompute_attention
+
+
+def _checkpoints_as_torch(workload: Workload) -> bool:
+    return (workload.stack or "").startswith("torch-")
 
 
 def _passes(
@@ -119,15 +148,16 @@ def _passes(
     speed: Speed,
     sides: tuple[Floats, Floats, Floats],
     count: Floats,
+    again: Floats,
     grouped: Floats | float = 1.0,
 ) -> Work:
-    """``count`` products forward (twice where recomputed) and, in training, the gradients of both operands.
+    """``count`` products forward, this share of them ``again``, and in training the gradients of both operands.
 
     A frozen base needs no gradient of its weights.
     """
     about = {"width": bytes_per_value(workload.precision), "grouped": grouped}
     m, n, k = sides
-    found = matmul(candidates, speed, (m, n, k), count=count * (1.0 + candidates.recompute), **about)
+    found = matmul(candidates, speed, (m, n, k), count=count * (1.0 + again), **about)
     if workload.mode is Mode.TRAINING:
         found += matmul(candidates, speed, (m, k, n), count=count, **about)
         if workload.lora_rank is None:
@@ -157,17 +187,22 @@ def _attention(workload: Workload, shape: Counted, candidates: Candidates, speed
     tokens = tokens_per_pass(shape, candidates) * stage_share(shape, candidates)
     training = workload.mode is Mode.TRAINING
     scores = tokens * shape.layers * shape.sequence * shape.heads / candidates.tp
-    passes = (3.0 if training else 1.0) + candidates.recompute_attention
+    again = _attention_again(workload, candidates)
+    passes = (3.0 if training else 1.0) + again
     compute, sequence = candidates.hardware.compute, np.full(len(candidates), float(shape.sequence))
     rate = compute.peak_flops_per_s * compute.gain * speed.compute
+
+    def widest(side: int) -> Floats:
+        return np.full(len(candidates), max(float(side), _LEAST_SIDE))
+
     each = sum(
         2 * width * slowdown(compute, sequence, *sides) / rate
         for width, sides in (
-            (shape.head_dim, (sequence, np.full(len(candidates), float(shape.head_dim)))),
-            (shape.value_head_dim, (np.full(len(candidates), float(shape.value_head_dim)), sequence)),
+            (shape.head_dim, (sequence, widest(shape.head_dim))),
+            (shape.value_head_dim, (widest(shape.value_head_dim), sequence)),
         )
     )
-    sweeps = _SWEEPS_FORWARD * (1.0 + candidates.recompute_attention) + (_SWEEPS_BACKWARD if training else 0.0)
+    sweeps = _SWEEPS_FORWARD * (1.0 + again) + (_SWEEPS_BACKWARD if training else 0.0)
     arithmetic = Work(compute_s=scores * passes * each, memory_s=np.zeros(len(candidates)))
     return arithmetic + streamed(candidates, speed, scores * bytes_per_value(workload.precision) * sweeps)
 
@@ -182,7 +217,7 @@ def _fused_attention(workload: Workload, shape: Counted, candidates: Candidates,
     there = _at_head_dim(compute.attention_forward_utilisation, shape.head_dim)
     back = _at_head_dim(compute.attention_backward_utilisation, shape.head_dim)
     backward = constant("backward_attention_ratio") if workload.mode is Mode.TRAINING else 0.0
-    passes = (1.0 + candidates.recompute_attention) / there + backward / back
+    passes = (1.0 + _attention_again(workload, candidates)) / there + backward / back
     return Work(compute_s=forward * passes / rate, memory_s=np.zeros(len(candidates)))
 
 
@@ -232,7 +267,7 @@ def _widened_bytes(workload: Workload, shape: Counted, candidates: Candidates) -
         return np.zeros(len(candidates))
     weights = shape.layers * sum(one.weights for one in shape.attention)
     weights += shape.dense_layers * sum(one.weights for one in shape.mlp)
-    each = workload.weight_bits / 8 / constant("serving_read_share_nf4") + 2.0
+    each = constant("widening_bytes")
     return weights * each / candidates.tp * stage_share(shape, candidates) * (2.0 + candidates.recompute)
 
 
