@@ -88,8 +88,8 @@ def test_wrong_value_gives_one_sentence_and_keeps_the_rest(
             {"input_pipeline": {"cpu_s_per_sample": 0.0125, "bytes_per_sample": 110_000}},
         ),
         (
-            {"anchor_accelerator": "a100-sxm4-80", "anchor_gpus": "8", "anchor_step_s": "2.5"},
-            {"anchor": {"accelerator_key": "a100-sxm4-80", "gpus": 8, "step_s": 2.5, "batch_per_step": 64}},
+            {"anchor_accelerator": "a100-sxm4-80", "anchor_gpus": "8", "anchor_step_s": "9.5"},
+            {"anchor": {"accelerator_key": "a100-sxm4-80", "gpus": 8, "step_s": 9.5, "batch_per_step": 64}},
         ),
     ],
     ids=["full", "lora", "qlora", "serving", "exchange", "input", "anchor"],
