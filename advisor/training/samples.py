@@ -112,9 +112,14 @@ def _chosen_systems(
     return [legal[place] for place in order]
 
 
+_RARELY = 2
+"""ZeRO stage that is seldom run inside one server."""
+
+
 def _usual_plans(workload: Workload, count: int) -> tuple[Plan, ...]:
-    """Plans that divide data and tensors: a capture of one server hardly shows any other."""
-    return tuple(plan for plan in legal_plans(workload, count) if plan.pp == plan.cp == plan.ep == 1)
+    """Plans that divide data and tensors, as most captures of one server show them."""
+    plans = legal_plans(workload, count)
+    return tuple(plan for plan in plans if plan.pp == plan.cp == plan.ep == 1 and plan.zero_stage != _RARELY)
 
 
 def _plans(

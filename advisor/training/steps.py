@@ -24,6 +24,8 @@ from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode
 RESOURCES = ("compute", "memory", "communication")
 FASTER = 1.1
 _FLOOR_POWER = 4
+_LAYER_LAUNCH_S = 0.0002
+"""Host time of a layer's launches in one pass where launching is quick; a job's own stack multiplies it."""
 _LAUNCH_SHARE = 1 / 30
 """The engine's launch time is that of a layer; about so much of it is one kernel's."""
 
@@ -138,7 +140,7 @@ def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Sp
     attention_s = _floored(scores_s, counts.attention) if fused else zero
     memory_s = _floored(odds.memory * (rest_s + update_s), counts.memory)
     exposed_s = odds.link * parts.communication_exposed_s
-    launching_s = counts.passes * usual.host_launch_s * stack.host_factor / speed.host
+    launching_s = counts.passes * _LAYER_LAUNCH_S * stack.host_factor / speed.host
     return Spent(
         matmul_s=matmul_s,
         attention_s=attention_s,
@@ -212,7 +214,7 @@ def _carried(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Od
     )
     memory_s = odds.memory * seconds[KernelClass.MEMORY]
     launching_s = (
-        sum(launches.values()) * _LAUNCH_SHARE * stack_of(None).host_launch_s * job.stack.host_factor / speed.host
+        sum(launches.values()) * _LAUNCH_SHARE * _LAYER_LAUNCH_S * job.stack.host_factor / speed.host
     )
     whole = step_parts(job_of(job.workload, traced), candidates, speed)
     return Spent(
