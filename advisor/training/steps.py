@@ -213,9 +213,7 @@ def _carried(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Od
         seconds[KernelClass.MATMUL] * (1 - job.stack.streaming_share) + _streamed_s(job, traced, candidates, speed)
     )
     memory_s = odds.memory * seconds[KernelClass.MEMORY]
-    launching_s = (
-        sum(launches.values()) * _LAUNCH_SHARE * _LAYER_LAUNCH_S * job.stack.host_factor / speed.host
-    )
+    launching_s = sum(launches.values()) * _LAUNCH_SHARE * _LAYER_LAUNCH_S * job.stack.host_factor / speed.host
     whole = step_parts(job_of(job.workload, traced), candidates, speed)
     return Spent(
         matmul_s=matmul_s,
