@@ -16,6 +16,7 @@ from tests.servers import postgres_server
 PYTHON = sys.executable
 TOOLS = Path(PYTHON).parent
 ON_POSTGRES = ["tests/advisor", "tests/catalog", "tests/profiling/test_runs.py"]
+TWO_AT_A_TIME = ["-n", "2", "--dist", "loadfile"]
 
 
 def main() -> int:
@@ -26,9 +27,9 @@ def main() -> int:
     _run("directions between rooms", TOOLS / "lint-imports")
     _run("migrations", PYTHON, "manage.py", "makemigrations", "--check", "--dry-run")
     _run("OpenAPI document", PYTHON, "manage.py", "spectacular", "--validate", "--fail-on-warn", "--file", os.devnull)
-    _run("tests on SQLite", PYTHON, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
+    _run("tests on SQLite", PYTHON, "-m", "pytest", "-q", *TWO_AT_A_TIME)
     with postgres_server() as url:
-        _run("tests on PostgreSQL", PYTHON, "-m", "pytest", "-q", *ON_POSTGRES, TEST_DATABASE_URL=url)
+        _run("tests on PostgreSQL", PYTHON, "-m", "pytest", "-q", *TWO_AT_A_TIME, *ON_POSTGRES, TEST_DATABASE_URL=url)
     return 0
 
 
