@@ -26,6 +26,8 @@ _SOFT = 0.1
 _CHIP_SPREAD = 0.2
 """ln: how far a chip's sustained rate strays from the law of its short runs."""
 _MOST_STEPS = 60
+LEAST_RUNS = 3
+"""Of a chip in a class of precision: fewer are no evidence for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,5 +191,6 @@ def chips_table() -> str:
     lines = [
         (*chip, f"{scale:.3f}", f"fitted to {counts[chip]} published runs of {', '.join(sources[chip])}")
         for chip, scale in calibration().chips.items()
+        if counts[chip] >= LEAST_RUNS
     ]
     return written(("silicon", "precision", "scale", "source"), lines)

@@ -12,13 +12,12 @@ from functools import cache
 
 import numpy as np
 
-from advisor.calibration.stacks import calibrated, calibration
+from advisor.calibration.stacks import LEAST_RUNS, calibrated, calibration
 from advisor.calibration.tables import rows, written
 from advisor.calibration.training import Floats, training_runs
 from advisor.engine.calibrated import Evidence
 
 NOMINAL = 0.8
-_LEAST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ def unseen() -> tuple[Unseen, ...]:
         chips = Counter(kept.chips)
         ran = runs.take(left_out)
         errors = calibrated(kept, start=whole).errors(ran)
-        levels = (Evidence.CALIBRATED if chips[chip] >= _LEAST_RUNS else Evidence.UNCALIBRATED for chip in ran.chips)
+        levels = (Evidence.CALIBRATED if chips[chip] >= LEAST_RUNS else Evidence.UNCALIBRATED for chip in ran.chips)
         found += [
             Unseen(source=source, level=level, error=float(error)) for level, error in zip(levels, errors, strict=True)
         ]

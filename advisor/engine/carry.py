@@ -107,7 +107,7 @@ def _matmul_rate(hardware: Hardware) -> Floats:
     """Achievable FLOP/s of a large product (all sides 4,096)."""
     compute = hardware.compute
     law = compute.c0 + (compute.m0 + compute.n0 + compute.k0) / _LARGE_SIDE
-    return compute.peak_flops_per_s * compute.gain / np.maximum(law, 1 / compute.max_utilisation)
+    return compute.peak_flops_per_s / np.maximum(law, 1 / compute.max_utilisation)
 
 
 def _attention_rate(hardware: Hardware) -> Floats:
@@ -120,6 +120,6 @@ def _kernel_s(work: KernelWork, factors: dict[KernelClass, Floats], candidates: 
     floor = min(work.busy_s, work.launches * constant("kernel_launch_floor_s"))
     scaled = np.maximum(work.busy_s * factors[work.kernel_class], floor)
     if work.flops is not None and work.kernel_class in _PRODUCTS:
-        roof = hardware.compute.peak_flops_per_s * hardware.compute.gain * speed.compute
+        roof = hardware.compute.peak_flops_per_s * speed.compute
         scaled = np.maximum(scaled, work.flops / roof)
     return scaled

@@ -46,7 +46,7 @@ _LEAST_HOST_LINK = 15.75e9
 class Compute:
     """``peak_flops_per_s``: dense, of the dtype that the products run in, as are c0 to k0, launch (s) and best share.
 
-    ``gain``: 1, as narrow dtypes have their own peak and law. ``attention_peak_flops_per_s``: of the
+    ``attention_peak_flops_per_s``: of the
     16 bits that fused attention runs in (of the products' dtype where that is wider). Its shares, ``[row, head dim]``
     over ``HEAD_DIMS``, are plateaus: at ``s`` tokens, divide by 1 + half / s. ``attention_utilisation``: share of
     ``peak_flops_per_s`` from an earlier fit of whole steps. ``training_scale``: time of products and attention in long
@@ -55,7 +55,6 @@ class Compute:
 
     chip: Ints
     peak_flops_per_s: Floats
-    gain: Floats
     c0: Floats
     m0: Floats
     n0: Floats
@@ -237,7 +236,6 @@ def _compute(accelerators: Sequence[AcceleratorSpec], precision: str, era: Era) 
     return Compute(
         chip=_chips(accelerators),
         peak_flops_per_s=peaks,
-        gain=np.ones(len(accelerators)),
         **{name: _column(getattr(law, name) for law in laws) for name in names},
         attention_peak_flops_per_s=wide,
         attention_forward_utilisation=np.array([law.forward for law in attention]),

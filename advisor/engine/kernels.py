@@ -63,7 +63,7 @@ def matmul(
     """
     m, n, k = sides
     hardware = candidates.hardware
-    rate = hardware.compute.peak_flops_per_s * hardware.compute.gain * speed.compute
+    rate = hardware.compute.peak_flops_per_s * speed.compute
     arithmetic = 2 * m * n * k / rate * slowdown(hardware.compute, m, n, k)
     traffic = width * (m * n + n * k + m * k) / memory_rate(candidates, speed)
     bound, whole = arithmetic >= traffic, np.maximum(arithmetic, traffic) + hardware.compute.launch_s / grouped

@@ -28,7 +28,7 @@ def _arithmetic_s(workload: Workload, candidates: Candidates, speed: Speed) -> F
     """Seconds of the model's FLOPs, spread evenly over all GPUs, at the peak of what its products run in."""
     compute = candidates.hardware.compute
     flops = model_flops(workload, workload.batch_per_step) or 0.0
-    return flops / (compute.peak_flops_per_s * compute.gain * speed.compute * candidates.gpus)
+    return flops / (compute.peak_flops_per_s * speed.compute * candidates.gpus)
 
 
 def _reading_s(workload: Workload, candidates: Candidates, speed: Speed) -> Floats:

@@ -88,7 +88,7 @@ def _gap_s(workload: Workload) -> float:
 
 def _rate(workload: Workload, candidates: Candidates, speed: Speed) -> Floats:
     compute = candidates.hardware.compute
-    return compute.peak_flops_per_s * compute.gain * speed.compute
+    return compute.peak_flops_per_s * speed.compute
 
 
 def _bandwidth(candidates: Candidates, speed: Speed) -> Floats:

@@ -23,7 +23,7 @@ def totals_pieces(workload: Workload, totals: ModelTotals, candidates: Candidate
     passes = _passes(workload, candidates)
     compute = candidates.hardware.compute
     side = np.full(len(candidates), _MIDDLING_SIDE)
-    rate = compute.peak_flops_per_s * compute.gain * speed.compute / slowdown(compute, side * 64, side, side)
+    rate = compute.peak_flops_per_s * speed.compute / slowdown(compute, side * 64, side, side)
     flops = totals.flops_per_sample * candidates.micro_batch * passes
     wide = bytes_per_value(workload.precision) / 2
     traffic = totals.traffic_bytes_per_sample * candidates.micro_batch * passes * wide

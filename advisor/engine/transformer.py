@@ -190,7 +190,7 @@ def _attention(workload: Workload, shape: Counted, candidates: Candidates, speed
     again = _attention_again(workload, candidates)
     passes = (3.0 if training else 1.0) + again
     compute, sequence = candidates.hardware.compute, np.full(len(candidates), float(shape.sequence))
-    rate = compute.peak_flops_per_s * compute.gain * speed.compute
+    rate = compute.peak_flops_per_s * speed.compute
 
     def widest(side: int) -> Floats:
         return np.full(len(candidates), max(float(side), _LEAST_SIDE))
