@@ -109,4 +109,32 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "Kernels near neither peak, or of which neither is told, take %(percent)s%% of the profiled time."
     ),
     BottleneckCode.HOST_NOT_TOLD: _("Whether the GPU waits for the host cannot be seen without a timeline."),
+    BottleneckCode.INPUT_LEADS: _(
+        "Input-bound first of all: the GPU waits for data for %(percent)s%% of the time, more than any resource takes."
+    ),
+    BottleneckCode.INPUT_BOUND: _(
+        "For %(percent)s%% of the time the GPU has nothing to do because the next batch is not loaded yet. More loader "
+        "workers, faster storage or data prepared beforehand is cheaper than a faster server, and helps on any."
+    ),
+    BottleneckCode.STREAMING_MATMULS: _(
+        "Matrix kernels that take %(percent)s%% of the matrix time read more than they compute, by their shapes: they "
+        "count as memory work."
+    ),
+    BottleneckCode.NARROW_MATMULS: _(
+        "Matrix kernels that take %(percent)s%% of the matrix time have narrow tiles, by their names: they probably "
+        "read weights rather than compute."
+    ),
+    BottleneckCode.UNEVEN_CALLS: _(
+        "Calls of the same collective and size take very different times (%(percent)s%% above the quick ones): part of "
+        "the communication is probably waiting for other ranks."
+    ),
+    BottleneckCode.THEN_BOUND_BY: _("Once that is fixed, the GPU's own work is bound by %(resource)s."),
+    BottleneckCode.REPLAY_AGREES: _("Replaying the captured step with each resource 10%% faster says the same."),
+    BottleneckCode.REPLAY_DISAGREES: _(
+        "Replaying the captured step with each resource 10%% faster says otherwise: %(resource)s. Take the answer with "
+        "care: the two differ where time is hidden under other work or where kernels are not what their names say."
+    ),
+    BottleneckCode.REPLAY_OPEN: _(
+        "Replaying the captured step with each resource 10%% faster puts %(resource)s first; shares alone cannot tell."
+    ),
 }

@@ -41,7 +41,19 @@ class Features:
     mean_kernel_s           mean duration of a computing kernel in seconds
     kernels_per_s           computing kernels over window length, per device
     unclassified_share      duration of kernels whose name no rule knows over duration of all computing kernels
+    streaming_share         part of the matrix kernels' time in those that do too little arithmetic per byte for the
+                            arithmetic to bind them, by their shapes; None where shapes tell of less than half of it
+    narrow_share            part of the matrix kernels' time in those whose tile is at most 32 wide (matrix times vector
+                            included), which is how few rows are multiplied, as in token generation; by their names,
+                            None where names tell the tile of less than half of it
+    mean_matmul_s           mean duration of a matrix kernel in seconds
+    host_copy_share         part of copy_share that goes to or comes from the host
+    uneven_share            part of the collectives' time by which calls take longer than the quick ones of their kind
+                            and size: on one rank alone the sign of waiting; None where too few calls are alike
+    late_share              part of waiting_share in which the late rank had nothing to do, so that its host was late
+    input_share             part of host_gap_share under input loading
     kernels                 computing kernels in the window, over all ranks: how much there is to judge by
+    steps                   steps that the window holds on each rank; 1 where nothing marks them
     gpus                    devices in the job: its world size where known, else the devices seen
     """
 
@@ -60,7 +72,15 @@ class Features:
     mean_kernel_s: float | None
     kernels_per_s: float | None
     unclassified_share: float | None
+    streaming_share: float | None
+    narrow_share: float | None
+    mean_matmul_s: float | None
+    host_copy_share: float | None
+    uneven_share: float | None
+    late_share: float | None
+    input_share: float | None
     kernels: int
+    steps: int
     gpus: int
 
 
@@ -100,7 +120,15 @@ def features(shares: Sequence[DeviceShare], *, waited: Waited | None, gpus: int)
         mean_kernel_s=_ratio(sum(one.kernel_ns for one in shares) / 1e9, kernels),
         kernels_per_s=_ratio(kernels * 1e9, total),
         unclassified_share=_ratio(sum(one.unclassified_ns for one in shares), sum(one.kernel_ns for one in shares)),
+        streaming_share=None,
+        narrow_share=None,
+        mean_matmul_s=None,
+        host_copy_share=None,
+        uneven_share=None,
+        late_share=None,
+        input_share=None,
         kernels=kernels,
+        steps=1,
         gpus=gpus,
     )
 

@@ -137,6 +137,15 @@ class BottleneckCode(StrEnum):
     PROFILED_MEMORY_SHARE = "profiled_memory_share"
     PROFILED_LATENCY_SHARE = "profiled_latency_share"
     HOST_NOT_TOLD = "host_not_told"
+    INPUT_LEADS = "input_leads"
+    INPUT_BOUND = "input_bound"
+    STREAMING_MATMULS = "streaming_matmuls"
+    NARROW_MATMULS = "narrow_matmuls"
+    UNEVEN_CALLS = "uneven_calls"
+    THEN_BOUND_BY = "then_bound_by"
+    REPLAY_AGREES = "replay_agrees"
+    REPLAY_DISAGREES = "replay_disagrees"
+    REPLAY_OPEN = "replay_open"
 
 
 class RefusalCode(StrEnum):

@@ -222,7 +222,15 @@ def _features(seen: _Seen, row: int, gpus: int) -> Features:
         mean_kernel_s=float(seen.mean_kernel_s[row]),
         kernels_per_s=float(seen.kernels[row] / seen.step_s[row]),
         unclassified_share=float(seen.unnamed[row]),
+        streaming_share=None,
+        narrow_share=None,
+        mean_matmul_s=None,
+        host_copy_share=None,
+        uneven_share=None,
+        late_share=None,
+        input_share=None,
         kernels=int(seen.kernels[row]),
+        steps=1,
         gpus=gpus,
     )
 
