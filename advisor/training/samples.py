@@ -7,23 +7,14 @@ import numpy as np
 from numpy.random import Generator
 
 from advisor.engine.calibrated import constant
-from advisor.engine.candidates import Candidates
 from advisor.engine.collectives import Floats, Ints
-from advisor.engine.hardware import running_dtype
-from advisor.engine.memory import FITS_IN_ORDER, Fit, fit, need_bytes
-from advisor.engine.plans import GPU_COUNTS, Plan, legal_plans
-from advisor.engine.prediction import best_rows, candidates_for
-from advisor.engine.step import job_of, samples_per_step, step_parts
 from advisor.engine.system import System
 from advisor.training.jobs import PARTS, Family, Job, draw_job
-from advisor.training.servers import gpu_counts, server_name, training_servers
+from advisor.training.plans import chosen_candidates
+from advisor.training.servers import gpu_counts, training_servers
 from advisor.training.steps import RESOURCES, Odds, Spent, draw_odds, lasting_s, sensitivities, spent
-from catalog.specs import AcceleratorSpec
 from profiling.features import SHORT_KERNEL_NS, Features
-from profiling.workload import Workload
 
-ROWS_PER_JOB = 12
-_PLAN_SPREAD = 0.3
 _LEAST_SENSITIVITY = 0.002
 _BLUR = 0.03
 _GAPS: Mapping[tuple[str, ...], float] = {
@@ -69,13 +60,12 @@ def _of_family(family: Family, quota: int, systems: list[tuple[System, int]], ge
 
 def _of_job(job: Job, systems: list[tuple[System, int]], generator: Generator) -> Iterator[Sample]:
     traced = systems[int(generator.integers(len(systems)))][0][0]
-    chosen = _chosen_systems(job, traced, systems, generator)
-    candidates = _plans(job, traced, chosen, generator) if chosen else None
-    if candidates is None or not len(candidates):
+    chosen = chosen_candidates(job, traced, systems, generator)
+    if chosen is None:
         return
+    candidates, names = chosen
     odds = draw_odds(len(candidates), generator)
     bound = sensitivities(job, traced, candidates, odds)
-    names = [server_name(chosen[place][0]) for place in candidates.hardware.link.server]
     rows = _observed(spent(job, traced, candidates, odds), odds, candidates.gpus, generator)
     for row, (features, seen) in enumerate(rows):
         three = bound[row, : len(RESOURCES)]
@@ -91,53 +81,6 @@ def _of_job(job: Job, systems: list[tuple[System, int]], generator: Generator) -
             lead=float((three[order[0]] - three[order[1]]) / three.sum()),
             host_leads=bool(bound[row, -1] > three[order[0]]),
         )
-
-
-def _chosen_systems(
-    job: Job, traced: AcceleratorSpec, systems: list[tuple[System, int]], generator: Generator
-) -> list[tuple[System, int]]:
-    """Servers and GPU counts that can run the job, drawn at random."""
-    precision = job.workload.precision
-    if running_dtype(traced, precision) is None:
-        return []
-    counts = [count for count in GPU_COUNTS if _usual_plans(job.workload, count)]
-    legal = [
-        (system, count)
-        for system, most in systems
-        if running_dtype(system[0], precision)
-        for count in counts
-        if count <= most
-    ]
-    order = generator.permutation(len(legal))[:ROWS_PER_JOB]
-    return [legal[place] for place in order]
-
-
-_RARELY = 2
-"""ZeRO stage that is seldom run inside one server."""
-
-
-def _usual_plans(workload: Workload, count: int) -> tuple[Plan, ...]:
-    """Plans that divide data and tensors, as most captures of one server show them."""
-    plans = legal_plans(workload, count)
-    return tuple(plan for plan in plans if plan.pp == plan.cp == plan.ep == 1 and plan.zero_stage != _RARELY)
-
-
-def _plans(
-    job: Job, traced: AcceleratorSpec, chosen: list[tuple[System, int]], generator: Generator
-) -> Candidates | None:
-    """For each server a plan that fits and is fast, though not always the fastest: people do not run the best."""
-    systems = [system for system, _ in chosen]
-    plans = {count: _usual_plans(job.workload, count) for count in GPU_COUNTS}
-    wanted = [(place, plans[count]) for place, (_, count) in enumerate(chosen)]
-    engine_job = job_of(job.workload, traced)
-    candidates = candidates_for(engine_job, systems, wanted)
-    group = np.repeat(np.arange(len(wanted)), [len(own) for _, own in wanted])
-    need = need_bytes(job.workload, candidates)
-    fits = fit(job.workload, need, candidates.hardware.memory.capacity_bytes, None)
-    per_sample = step_parts(engine_job, candidates).step_s / samples_per_step(engine_job, candidates)
-    wavering = per_sample * generator.lognormal(0.0, _PLAN_SPREAD, len(candidates))
-    rows = best_rows(group, fits, need, wavering)
-    return candidates.take(rows[fits[rows] != FITS_IN_ORDER.index(Fit.DOES_NOT_FIT)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
