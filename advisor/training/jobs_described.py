@@ -38,7 +38,7 @@ _ALWAYS_FUSED = 8192
 
 def dense(generator: Generator) -> Job:
     sequence = pick(generator, (512, 1024, 2048, 2048, 4096, 4096, 8192))
-    return transformer(generator, Family.DENSE, _decoder(generator, sequence), power(generator, 3, 10), Mode.TRAINING)
+    return transformer(generator, Family.DENSE, _decoder(generator, sequence), power(generator, 3, 9), Mode.TRAINING)
 
 
 def _decoder(generator: Generator, sequence: int, most: float = _LARGEST) -> ModelShape:

@@ -20,10 +20,10 @@ def prefill(generator: Generator) -> Job:
 
 
 def decode(generator: Generator) -> Job:
-    """One token for each request in flight, now and then a few guessed ones to check."""
+    """One token for each request in flight, now and then a few guessed ones to check; often on several replicas."""
     shape = _served(generator, pick(generator, (1, 1, 1, 1, 1, 1, 3, 5)))
-    batch = power(generator, 0, 8)
-    job = _job(generator, Family.DECODE, shape, batch, micro_batch=batch)
+    requests, replicas = power(generator, 0, 8), pick(generator, (1, 1, 1, 2, 4))
+    job = _job(generator, Family.DECODE, shape, requests * replicas, micro_batch=requests)
     return replace(job, cached_tokens=float(power(generator, 7, 14)))
 
 

@@ -6,7 +6,7 @@ from math import log2
 
 from numpy.random import Generator
 
-from advisor.training.draws import pick, precision, software, stack
+from advisor.training.draws import pick, power, precision, software, stack
 from advisor.training.job import Family, Job
 from profiling.known_models import known_models
 from profiling.workload import Mode, ModelTotals, Workload
@@ -49,7 +49,7 @@ def _drawn(generator: Generator, family: Family) -> Job:
     totals = pick(generator, kinds[pick(generator, tuple(kinds))])
     trains = bool(generator.random() < 0.75)
     micro_batch = _micro_batch(generator, totals)
-    batch = micro_batch * (2 ** int(generator.integers(0, 7)) if trains else 1)
+    batch = micro_batch * power(generator, 0, 6 if trains else 2)
     name = software(generator, serves=not trains)
     workload = Workload(
         name=family,
@@ -63,9 +63,9 @@ def _drawn(generator: Generator, family: Family) -> Job:
     return Job(family=family, workload=workload, stack=stack(generator, name, graphs=0.1))
 
 
-_PASS_FLOPS = (37.0, 44.0)
-"""log2 of the FLOPs of a usual forward pass of one GPU, 0.14 to 18 TFLOP: 32 to 4,096 images of ResNet-50, a few of a
-diffusion network."""
+_PASS_FLOPS = (35.0, 43.0)
+"""log2 of the FLOPs of a usual forward pass of one GPU, 0.03 to 9 TFLOP: 4 to 1,000 images of ResNet-50, one to ten of
+a diffusion network."""
 _LARGEST_BATCH = 2**16
 
 
