@@ -36,10 +36,17 @@ def spread(generator: Generator, median: float, sigma: float) -> float:
 
 _TRAINING = {"bf16": 0.45, "fp16": 0.2, "fp8": 0.15, "tf32": 0.12, "fp32": 0.08}
 _SERVING = {"bf16": 0.4, "fp16": 0.25, "fp8": 0.25, "fp4": 0.06, "fp32": 0.04}
+_OTHER_MODELS = {"bf16": 0.3, "fp16": 0.32, "tf32": 0.2, "fp32": 0.18}
 
 
 def precision(generator: Generator, *, serves: bool = False) -> str:
+    """Of a transformer."""
     return chosen(generator, _SERVING if serves else _TRAINING)
+
+
+def wide_precision(generator: Generator) -> str:
+    """Of any other model: hardly anyone runs them in 8 bit."""
+    return chosen(generator, _OTHER_MODELS)
 
 
 _TRAINERS: Mapping[str | None, float] = {

@@ -48,8 +48,14 @@ def _decoder(generator: Generator, sequence: int, most: float = _LARGEST) -> Mod
 
 
 def long_context(generator: Generator) -> Job:
-    shape = _decoder(generator, power(generator, 13, 17), most=4e10)
-    return transformer(generator, Family.LONG_CONTEXT, shape, power(generator, 1, 5), Mode.TRAINING)
+    exponent = int(generator.integers(13, 18))
+    shape = _decoder(generator, 2**exponent, most=4e10)
+    batch = power(generator, 0, min(5, _MOST_TOKENS - exponent))
+    return transformer(generator, Family.LONG_CONTEXT, shape, batch, Mode.TRAINING)
+
+
+_MOST_TOKENS = 20
+"""log2 of the tokens of a step."""
 
 
 def small(generator: Generator) -> Job:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from numpy.random import Generator
 
-from advisor.training.draws import pick, power, precision, software, spread, stack
+from advisor.training.draws import chosen, pick, power, precision, software, spread, stack, wide_precision
 from advisor.training.job import Family, Job
 from profiling.workload import CollectiveKind, CollectiveWork, KernelClass, KernelWork, MeasuredStep, Mode, Workload
 
@@ -15,6 +15,9 @@ _ANY_COLLECTIVE = (
     CollectiveKind.REDUCE_SCATTER,
     CollectiveKind.ALL_TO_ALL,
 )
+
+
+_GPUS = {1: 0.15, 2: 0.2, 4: 0.25, 8: 0.4}
 
 
 def convolution(generator: Generator) -> Job:
@@ -40,7 +43,8 @@ def stencil(generator: Generator) -> Job:
         ),
     )
     job = _measured(generator, Family.STENCIL, alpha, kinds, streaming=0.15)
-    return replace(job, workload=replace(job.workload, precision=pick(generator, ("fp32", "fp32", "fp32", "fp16"))))
+    wide = pick(generator, ("fp32", "fp32", "fp32", "fp16"))
+    return replace(job, workload=replace(job.workload, precision=wide, stack=None))
 
 
 def other(generator: Generator) -> Job:
@@ -62,7 +66,7 @@ def _measured(
     streaming: float,
 ) -> Job:
     """Kernel shares from a Dirichlet distribution, alone or with these kinds of collectives."""
-    gpus = power(generator, 0, 3)
+    gpus = chosen(generator, _GPUS)
     busy_s = spread(generator, 0.08, 1.2)
     shares = generator.dirichlet(list(alpha.values()))
     kernels = tuple(
@@ -88,7 +92,7 @@ def _measured(
     workload = Workload(
         name=family,
         mode=Mode.TRAINING,
-        precision=precision(generator),
+        precision=precision(generator) if family is Family.OTHER else wide_precision(generator),
         batch_per_step=1.0,
         measured=step,
         stack=name,
@@ -100,7 +104,7 @@ def _measured(
 
 
 def _exchange(generator: Generator, gpus: int, kind: CollectiveKind, busy_s: float) -> CollectiveWork:
-    calls, moved_s = float(power(generator, 0, 6)), busy_s * spread(generator, 0.25, 1.0)
+    calls, moved_s = float(power(generator, 0, 6)), busy_s * spread(generator, 0.35, 1.0)
     hidden = float(generator.beta(1.0, 1.0)) if generator.random() < 0.7 else 0.0
     return CollectiveWork(
         kind=kind,

@@ -6,7 +6,7 @@ from math import log2
 
 from numpy.random import Generator
 
-from advisor.training.draws import pick, power, precision, software, stack
+from advisor.training.draws import pick, power, software, stack, wide_precision
 from advisor.training.job import Family, Job
 from profiling.known_models import known_models
 from profiling.workload import Mode, ModelTotals, Workload
@@ -54,7 +54,7 @@ def _drawn(generator: Generator, family: Family) -> Job:
     workload = Workload(
         name=family,
         mode=Mode.TRAINING if trains else Mode.INFERENCE,
-        precision=precision(generator, serves=not trains),
+        precision=wide_precision(generator),
         batch_per_step=float(batch),
         micro_batch=micro_batch if generator.random() < 0.7 else None,
         totals=totals,

@@ -33,10 +33,10 @@ _COUNTS: Mapping[int, float] = {1: 1.2, 2: 2.0, 4: 3.0, 8: 4.0, 16: 2.0, 32: 1.5
 _SERVING_COUNTS: Mapping[int, float] = {1: 2.0, 2: 2.0, 4: 3.0, 8: 3.0, 16: 0.6, 32: 0.2}
 """GPU counts and how often they are drawn; captures of more look alike."""
 _COUNTS_PER_JOB = 3
-_MOST_TRIED = 2 * ROWS_PER_JOB
+_SERVERS_TRIED = 2 * ROWS_PER_JOB
 """Servers that are looked at: some are too small."""
-_TRIED = 2
-"""Plans of one kind that people try before they keep one."""
+_MOST_PLANS_TRIED = 3
+"""People try one to three plans of a kind before they keep one."""
 _PLAN_SPREAD = 0.3
 _LONGEST_STEP_S = 60.0
 """Who waits longer for one step takes more GPUs or another plan."""
@@ -107,7 +107,7 @@ def _places(
     found = []
     for count in plans:
         able = [place for place in runs if _holds(*systems[place], count)]
-        found += [(able[at], count) for at in generator.permutation(len(able))[: _MOST_TRIED // len(plans)]]
+        found += [(able[at], count) for at in generator.permutation(len(able))[: _SERVERS_TRIED // len(plans)]]
     return found
 
 
@@ -138,6 +138,7 @@ def _tried(rows: Rows, fitting: Ints, servers: Hardware, mode: Mode, generator: 
     kind_of = np.array([_kind(plan) for plan in rows.plans], dtype=np.int64)[rows.which]
     split = np.array([plan.tp * plan.cp for plan in rows.plans])[rows.which]
     near = split <= servers.link.domain_gpus[rows.server]
+    large = np.array([max(plan.micro_batch, 1) for plan in rows.plans]) ** 0.5
     kept: list[Ints] = []
     usual = _USUAL[mode]
     for group in generator.permutation(np.unique(rows.group[fitting]))[:ROWS_PER_JOB]:
@@ -146,8 +147,14 @@ def _tried(rows: Rows, fitting: Ints, servers: Hardware, mode: Mode, generator: 
         present = np.unique(kind_of[own])
         odds = usual[present]
         alike = own[kind_of[own] == generator.choice(present, p=odds / odds.sum())]
-        kept.append(generator.permutation(alike)[:_TRIED])
+        kept.append(_some(alike, large[rows.which[alike]], generator))
     return rows.take(np.sort(np.concatenate([*kept, np.array([], dtype=np.int64)])))
+
+
+def _some(rows: Ints, odds: Floats, generator: Generator) -> Ints:
+    """What people try; large micro-batches rather than small ones."""
+    size = min(int(generator.integers(1, _MOST_PLANS_TRIED + 1)), len(rows))
+    return generator.choice(rows, size=size, replace=False, p=odds / odds.sum())
 
 
 _ZERO_USUAL = (1.0, 0.5, 0.35, 0.8)
