@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
+from statistics import median_low
 
+from profiling.alike import uneven_share
 from profiling.breakdown import Breakdown
 from profiling.collectives import CollectiveRow, collective_rows
 from profiling.enrich import sized_works, with_sizes
 from profiling.evidence import Evidence, ExecutionGraph
-from profiling.features import Features, features
+from profiling.features import Features, Joined, features
 from profiling.formats.capture import Capture, Format
 from profiling.formats.limits import Limits
 from profiling.job_notes import distinct, job_notes, workload_notes
@@ -158,20 +160,43 @@ def gpu_count(ranks: Iterable[RankReading]) -> int:
 
 
 def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features:
+    waited = None if waiting is None else [_waited(rank, place, waiting) for place, rank in enumerate(ranks)]
+    joined = Joined(
+        waited=None if waited is None else Waited(sum(w.exposed_ns for w in waited), sum(w.hidden_ns for w in waited)),
+        late_ns=None if waited is None else _late_ns(ranks, [one.exposed_ns for one in waited]),
+        uneven=uneven_share([(rank.calls, rank.steps.region) for rank in ranks]),
+        steps=median_low(rank.steps.in_region for rank in ranks),
+    )
     shares = [device.region for rank in ranks for device in rank.devices]
-    waited = None if waiting is None else _waited(ranks, waiting)
-    return features(shares, waited=waited, gpus=gpu_count(ranks))
+    return features(shares, joined=joined, gpus=gpu_count(ranks))
 
 
-def _waited(ranks: Sequence[RankReading], waiting: Waiting) -> Waited:
-    """Over all ranks, of each no more than its communication in the time that speaks for the run."""
-    exposed_ns, hidden_ns = 0, 0
-    for place, rank in enumerate(ranks):
-        region = rank.steps.region
-        one = waiting.within(rank.calls, place, region.low_ns, region.high_ns)
-        exposed_ns += min(one.exposed_ns, sum(device.region.parts.exposed_comm_ns for device in rank.devices))
-        hidden_ns += min(one.hidden_ns, sum(device.region.parts.hidden_comm_ns for device in rank.devices))
-    return Waited(exposed_ns, hidden_ns)
+def _waited(rank: RankReading, place: int, waiting: Waiting) -> Waited:
+    """Of one rank, no more than its communication in the time that speaks for the run."""
+    region = rank.steps.region
+    found = waiting.within(rank.calls, place, region.low_ns, region.high_ns)
+    return Waited(
+        min(found.exposed_ns, sum(device.region.parts.exposed_comm_ns for device in rank.devices)),
+        min(found.hidden_ns, sum(device.region.parts.hidden_comm_ns for device in rank.devices)),
+    )
+
+
+def _late_ns(ranks: Sequence[RankReading], waited_ns: Sequence[int]) -> int | None:
+    """Over all ranks, how much of their waiting was for ranks whose GPUs had nothing to do; None where idle is not
+    known.
+
+    By what the others were idle longer than the rank that waits, as in ``_late_launch_s``, in equal parts of the
+    windows: these need not be of one length.
+    """
+    if not all(rank.idle_known for rank in ranks):
+        return None
+    windows = [sum(device.region.parts.window_ns for device in rank.devices) for rank in ranks]
+    idle = [sum(device.region.parts.idle_ns for device in rank.devices) for rank in ranks]
+    shares = [part / max(window, 1) for part, window in zip(idle, windows, strict=True)]
+    return sum(
+        round(min(window * sum(max(other - own, 0.0) for other in shares), waited))
+        for own, window, waited in zip(shares, windows, waited_ns, strict=True)
+    )
 
 
 def _workload(ranks: Sequence[RankReading], waiting: Waiting | None, batch_per_step: float | None) -> Workload | None:

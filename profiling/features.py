@@ -8,14 +8,19 @@ gives the same shares: each part over the step's length.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from profiling.breakdown import Breakdown, Window, breakdown, device_work
+from profiling.breakdown import Breakdown, DeviceWork, Window, breakdown, device_work
+from profiling.copies import Way, ways
 from profiling.idle import IdleCauses, idle_by_cause
+from profiling.intervals import join, length_without
 from profiling.kernels import Family
-from profiling.timeline import Timeline
+from profiling.signs import Signs, signs
+from profiling.timeline import Timeline, WorkKind
 from profiling.waiting import Waited
 from profiling.workload import KernelClass
 
 SHORT_KERNEL_NS = 10_000
+_TOLD_ENOUGH = 0.5
+"""Part of the time that names or shapes must tell of for a share of it to be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,8 @@ class Features:
     narrow_share            part of the matrix kernels' time in those whose tile is at most 32 wide (matrix times vector
                             included), which is how few rows are multiplied, as in token generation; by their names,
                             None where names tell the tile of less than half of it
+    cached_attention_share  part of the attention kernels' time in those whose name tells that they read the cached keys
+                            and values of earlier tokens, as in token generation
     mean_matmul_s           mean duration of a matrix kernel in seconds
     host_copy_share         part of copy_share that goes to or comes from the host
     uneven_share            part of the collectives' time by which calls take longer than the quick ones of their kind
@@ -74,6 +81,7 @@ class Features:
     unclassified_share: float | None
     streaming_share: float | None
     narrow_share: float | None
+    cached_attention_share: float | None
     mean_matmul_s: float | None
     host_copy_share: float | None
     uneven_share: float | None
@@ -86,24 +94,46 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceShare:
-    """What one device adds to the features, over the window that speaks for the run."""
+    """What one device adds to the features, over the window that speaks for the run.
+
+    ``host_copy_ns``: copies to and from the host under which nothing computes or communicates, None where the way of
+    most copies is not told. ``input_ns``: idle time under input loading, None where that is unknown.
+    """
 
     parts: Breakdown
+    signs: Signs
+    host_copy_ns: int | None
     host_gap_ns: int | None
+    input_ns: int | None
     kernels: int
     short_kernels: int
     kernel_ns: int
     unclassified_ns: int
 
 
-def features(shares: Sequence[DeviceShare], *, waited: Waited | None, gpus: int) -> Features:
-    """Features of a job from all of its devices; ``waited``: in their windows, None where it is unknown."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """What it takes the ranks to tell, in their windows. None where it is unknown.
+
+    ``late_ns``: part of the exposed waiting in which the late rank had nothing to do. ``uneven``: see ``Features``.
+    """
+
+    waited: Waited | None = None
+    late_ns: int | None = None
+    uneven: float | None = None
+    steps: int = 1
+
+
+def features(shares: Sequence[DeviceShare], *, joined: Joined, gpus: int) -> Features:
+    """Features of a job from all of its devices."""
     parts = [one.parts for one in shares]
     total = sum(part.window_ns for part in parts) or 1
     communication = sum(part.comm_ns for part in parts)
     hidden = sum(part.hidden_comm_ns for part in parts)
     kernels = sum(one.kernels for one in shares)
-    host_gaps = [one.host_gap_ns for one in shares]
+    seen = [one.signs for one in shares]
+    matmul_ns, attention_ns = sum(one.matmul_ns for one in seen), sum(one.attention_ns for one in seen)
+    waited = joined.waited
     return Features(
         matmul_share=_class_share(parts, KernelClass.MATMUL, total),
         attention_share=_class_share(parts, KernelClass.ATTENTION, total),
@@ -113,28 +143,39 @@ def features(shares: Sequence[DeviceShare], *, waited: Waited | None, gpus: int)
         exposed_communication_share=sum(part.exposed_comm_ns for part in parts) / total,
         hidden_communication_share=(hidden - (0 if waited is None else waited.hidden_ns)) / total,
         idle_share=sum(part.idle_ns for part in parts) / total,
-        host_gap_share=None if None in host_gaps else sum(gap or 0 for gap in host_gaps) / total,
+        host_gap_share=_known_share([one.host_gap_ns for one in shares], total),
         waiting_share=None if waited is None else waited.exposed_ns / total,
         overlap_ratio=_ratio(hidden, communication),
         short_kernel_share=_ratio(sum(one.short_kernels for one in shares), kernels),
         mean_kernel_s=_ratio(sum(one.kernel_ns for one in shares) / 1e9, kernels),
         kernels_per_s=_ratio(kernels * 1e9, total),
         unclassified_share=_ratio(sum(one.unclassified_ns for one in shares), sum(one.kernel_ns for one in shares)),
-        streaming_share=None,
-        narrow_share=None,
-        mean_matmul_s=None,
-        host_copy_share=None,
-        uneven_share=None,
-        late_share=None,
-        input_share=None,
+        streaming_share=_told(sum(one.streaming_ns for one in seen), sum(one.shaped_ns for one in seen), matmul_ns),
+        narrow_share=_told(sum(one.narrow_ns for one in seen), sum(one.tiled_ns for one in seen), matmul_ns),
+        cached_attention_share=_ratio(sum(one.cached_ns for one in seen), attention_ns),
+        mean_matmul_s=_ratio(matmul_ns / 1e9, sum(one.matmuls for one in seen)),
+        host_copy_share=_known_share([one.host_copy_ns for one in shares], total),
+        uneven_share=joined.uneven,
+        late_share=None if joined.late_ns is None else joined.late_ns / total,
+        input_share=_known_share([one.input_ns for one in shares], total),
         kernels=kernels,
-        steps=1,
+        steps=joined.steps,
         gpus=gpus,
     )
 
 
 def _class_share(parts: Iterable[Breakdown], kernel_class: KernelClass, total: int) -> float:
     return sum(part.class_ns[kernel_class] for part in parts) / total
+
+
+def _known_share(lengths: Sequence[int | None], total: int) -> float | None:
+    known = [length for length in lengths if length is not None]
+    return sum(known) / total if len(known) == len(lengths) else None
+
+
+def _told(part: int, told: int, whole: int) -> float | None:
+    """Share of what is told, None where less than half of the whole is."""
+    return part / told if told and told >= _TOLD_ENOUGH * whole else None
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -153,9 +194,25 @@ def device_share(
         parts = replace(parts, window_ns=parts.gpu_busy_ns, idle_ns=0)
     return DeviceShare(
         parts=parts,
+        signs=signs(timeline, work),
+        host_copy_ns=_host_copy_ns(timeline, work),
         host_gap_ns=idle.host_ns,
+        input_ns=idle.input_ns,
         kernels=int(kernels.sum()),
         short_kernels=int((kernels & (duration < SHORT_KERNEL_NS)).sum()),
         kernel_ns=int(duration[kernels].sum()),
         unclassified_ns=int(duration[kernels & (work.family == Family.UNKNOWN)].sum()),
     )
+
+
+def _host_copy_ns(timeline: Timeline, work: DeviceWork) -> int | None:
+    """Copies that do not tell their way count as the device's own, unless most do not tell."""
+    is_copy = work.kind == WorkKind.COPY
+    if not is_copy.any():
+        return 0
+    way = ways(timeline.names)[timeline.name_id[work.row]]
+    duration = work.end - work.start
+    if duration[is_copy & (way == Way.UNKNOWN)].sum() > (1 - _TOLD_ENOUGH) * duration[is_copy].sum():
+        return None
+    covered = join(work.union_of(work.is_compute), work.union_of(work.is_communication))
+    return length_without(work.union_of(is_copy & (way == Way.HOST)), covered)

@@ -53,6 +53,12 @@ class Steps:
     repeated: int | None = None
     spread: Spread | None = None
 
+    @property
+    def in_region(self) -> int:
+        """Steps that ``region`` holds; 1 where nothing tells."""
+        found = self.observed or self.repeated
+        return 1 if found is None else found - self.set_aside
+
 
 def find_steps(timeline: Timeline) -> Steps:
     """Steps of a rank. A step's window opens with the first work launched in it and closes where the next one opens."""

@@ -4,6 +4,7 @@ Only the first ``_OPERATORS`` operators and ``_ROWS`` rows are looked at: rates 
 them, and shapes are most of the text of a capture.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -18,6 +19,7 @@ from profiling.formats.kineto_args import Args, decoded, element_bytes
 from profiling.formats.kineto_collectives import external_id
 from profiling.formats.kineto_events import Host
 from profiling.formats.numbers import integer, integers
+from profiling.formats.operator_bytes import product_bytes
 from profiling.formats.operator_flops import attention_flops, dimensions, has_formula, matmul_flops
 from profiling.kernels import Family, families
 from profiling.timeline import UNKNOWN
@@ -156,13 +158,12 @@ class ShapedWork:
         number = integer(args.external_id if args.external_id is not None else args.old_external_id)
         if number is None:
             return
-        if isinstance(args.flops, int | float) and not isinstance(args.flops, bool) and 0 < args.flops < _MOST_FLOPS:
-            self._work[number] = (float(args.flops), NAN)
-            return
         key = (event.name, bytes(args.dims), bytes(args.types), bytes(args.concrete))
         work = self._known.get(key)
         if work is None:
             work = self._known[key] = _work_of(*key)
+        if isinstance(args.flops, int | float) and not isinstance(args.flops, bool) and 0 < args.flops < _MOST_FLOPS:
+            work = (float(args.flops), NAN if math.isnan(work[0]) else work[1])
         self._work[number] = work
 
     def columns(self, device: DeviceColumns) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
@@ -205,13 +206,26 @@ def _work_of(name: Any, dims: bytes, types: bytes, concrete: bytes) -> Work:
         shapes = [dimensions(shape) or [] for shape in written]
         if text in _FLOPS:
             inputs = msgspec.json.decode(concrete or b"[]", type=list[str], strict=False)
-            return _plausible(_FLOPS[text](shapes, inputs)), NAN
-        if has_formula(text):
-            return _plausible(matmul_flops(text, written) or attention_flops(text, written) or NAN), NAN
-        sizes = [element_bytes(_dtype(one)) for one in msgspec.json.decode(types)]
-        return NAN, _plausible(_bytes_of(text, shapes, sizes))
+            flops = _plausible(_FLOPS[text](shapes, inputs))
+        elif has_formula(text):
+            flops = _plausible(matmul_flops(text, written) or attention_flops(text, written) or NAN)
+        else:
+            return NAN, _plausible(_bytes_of(text, shapes, _sizes(types)))
     except (msgspec.DecodeError, ValueError, TypeError, IndexError, AttributeError):
         return NAN, NAN
+    return flops, _product_bytes(text, flops, shapes, types)
+
+
+def _product_bytes(name: str, flops: float, shapes: Sequence[Shape], types: bytes) -> float:
+    """Types are not always there, or not of every input."""
+    try:
+        return _plausible(product_bytes(name, flops, shapes, _sizes(types)) or NAN)
+    except (msgspec.DecodeError, ValueError, TypeError, IndexError, AttributeError):
+        return NAN
+
+
+def _sizes(types: bytes) -> list[int | None]:
+    return [element_bytes(_dtype(one)) for one in msgspec.json.decode(types)]
 
 
 def _dtype(text: Any) -> str:
