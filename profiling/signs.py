@@ -73,10 +73,9 @@ def _by_name(
     timeline: Timeline, work: DeviceWork, duration: NDArray[np.int64], chosen: NDArray[np.bool_]
 ) -> dict[int, int]:
     """Time in the chosen kernels by place of their name."""
-    name, inverse = np.unique(timeline.name_id[work.row[chosen]], return_inverse=True)
-    spent = np.zeros(name.size, dtype=np.int64)
-    np.add.at(spent, inverse, duration[chosen])
-    return dict(zip(name.tolist(), spent.tolist(), strict=True))
+    spent = np.bincount(timeline.name_id[work.row[chosen]], weights=duration[chosen], minlength=len(timeline.names))
+    used = np.flatnonzero(spent)
+    return dict(zip(used.tolist(), spent[used].astype(np.int64).tolist(), strict=True))
 
 
 def _streaming(
@@ -85,13 +84,15 @@ def _streaming(
     """Time in products whose shapes are known, and in those of them that memory bounds."""
     if timeline.flops is None or timeline.moved_bytes is None or not matmul.any():
         return 0, 0
-    row = work.row[matmul]
+    shaped = np.flatnonzero(matmul)
+    shaped = shaped[np.isfinite(timeline.flops[work.row[shaped]])]
+    row = work.row[shaped]
     flops, moved = timeline.flops[row].astype(np.float64), timeline.moved_bytes[row].astype(np.float64)
     whole_s = timeline.duration_ns[row] / 1e9
     known = (flops >= 0) & (flops <= BEYOND_FLOPS_PER_S * whole_s)
     known &= (moved > 0) & (moved <= BEYOND_BYTES_PER_S * whole_s)
     name, inverse = np.unique(timeline.name_id[row[known]], return_inverse=True)
     ridge = np.array([ridge_of(timeline.names[one]) for one in name.tolist()], dtype=np.float64)
-    spent = duration[matmul][known]
+    spent = duration[shaped[known]]
     parts = streaming_parts(flops[known] / moved[known] / ridge[inverse])
     return int(spent.sum()), round(float((spent * parts).sum()))
