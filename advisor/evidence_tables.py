@@ -123,6 +123,11 @@ _COLUMNS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Ranks in the group"), "group_size", figures.number),
         _Column(gettext_lazy("Count"), "count", figures.number),
     ),
+    "step_summary": (
+        _Column(gettext_lazy("Operation"), "name", _text),
+        _Column(gettext_lazy("Count"), "count", figures.number),
+        _Column(gettext_lazy("Part of the GPU's work"), "share", figures.percent),
+    ),
 }
 
 _FACTS: Mapping[str, Sequence[_Column]] = {
@@ -159,6 +164,22 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("Operators"), "operators", figures.number),
         _Column(gettext_lazy("Matrix products"), "mm_flops", _flop),
     ),
+    "step_summary": (
+        _Column(gettext_lazy("Steps"), "steps", figures.number),
+        _Column(gettext_lazy("Mean step"), "step_us", _micro),
+        _Column(gettext_lazy("Waiting for input"), "input_us", _micro),
+        _Column(gettext_lazy("Input to the device"), "to_device_us", _micro),
+        _Column(gettext_lazy("GPU computes"), "device_compute_us", _micro),
+        _Column(gettext_lazy("Between devices"), "device_to_device_us", _micro),
+        _Column(gettext_lazy("Collectives"), "collectives_us", _micro),
+        _Column(gettext_lazy("Host computes"), "host_compute_us", _micro),
+        _Column(gettext_lazy("Host launches"), "launch_us", _micro),
+        _Column(gettext_lazy("Host compiles"), "compile_us", _micro),
+        _Column(gettext_lazy("Output"), "output_us", _micro),
+        _Column(gettext_lazy("Not told"), "unknown_us", _micro),
+        _Column(gettext_lazy("GPU idle"), "idle", figures.percent),
+        _Column(gettext_lazy("Computing in 16 bit"), "half", figures.percent),
+    ),
 }
 
 _TITLES: Mapping[str, str | Promise] = {
@@ -170,6 +191,7 @@ _TITLES: Mapping[str, str | Promise] = {
     "nccl_log": gettext_lazy("What NCCL found"),
     "collective_timings": gettext_lazy("Collectives as measured"),
     "execution_graph": gettext_lazy("Collectives that the job executes"),
+    "step_summary": gettext_lazy("A step as the TensorFlow profiler sums it up"),
 }
 
 

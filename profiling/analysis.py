@@ -22,7 +22,13 @@ from profiling.waiting import Waited, Waiting, align
 from profiling.workload import MeasuredStep, Mode, Workload
 
 _MARK_STEPS = {Format.KINETO, Format.CHROME_TRACE}
-_ASK_FOR_A_TRACE = {NoteCode.NO_TIMES, NoteCode.NO_TIMELINE, NoteCode.COARSE_SAMPLES, NoteCode.MACHINE_ONLY}
+_ASK_FOR_A_TRACE = {
+    NoteCode.NO_TIMES,
+    NoteCode.NO_TIMELINE,
+    NoteCode.SUMMED_PAGE,
+    NoteCode.COARSE_SAMPLES,
+    NoteCode.MACHINE_ONLY,
+}
 """What files without a timeline say of themselves; of no use beside one."""
 
 

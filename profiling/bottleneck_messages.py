@@ -109,6 +109,12 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "Kernels near neither peak, or of which neither is told, take %(percent)s%% of the profiled time."
     ),
     BottleneckCode.HOST_NOT_TOLD: _("Whether the GPU waits for the host cannot be seen without a timeline."),
+    BottleneckCode.DEVICE_WORK_LEADS: _(
+        "Cannot tell what bounds the job: the GPU's own work leads with %(percent)s%% of the step, but too little is "
+        "told of whether computing or memory bounds it. The .xplane.pb file of the same run has the kernels."
+    ),
+    BottleneckCode.STEP_COMPUTE_SHARE: _("The GPU works for %(percent)s%% of the mean step."),
+    BottleneckCode.STEP_NOT_TOLD: _("For %(percent)s%% of the step the page does not tell what happened."),
     BottleneckCode.INPUT_LEADS: _(
         "Input-bound first of all: the GPU waits for data for %(percent)s%% of the time, more than any resource takes."
     ),

@@ -214,6 +214,53 @@ class ExecutionGraph:
     attention_flops: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpShare:
+    """All operations of one type: their part of the time in which the devices work, each without those inside it."""
+
+    name: str
+    share: float
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSummary:
+    """What a page of the TensorFlow profiler says of a job's mean step; in seconds, parts that do not overlap.
+
+    ``device_type``: ``GPU``, as the page has it. ``input_s``: the host waits for data; ``to_device_s``: it sends them.
+    ``launch_s``: the host prepares and launches kernels; ``compile_s``: it compiles them; all of that, ``output_s``,
+    ``host_compute_s`` and ``unknown_s`` while the device does nothing. ``idle_share``: of the devices' time;
+    ``half_share``: part of their computing in 16 bit. ``ops``: the largest ones, possibly not all.
+    """
+
+    tool: str
+    device_type: str | None
+    devices: int | None = None
+    steps: int = 0
+    step_s: float | None = None
+    input_s: float | None = None
+    to_device_s: float | None = None
+    output_s: float | None = None
+    device_compute_s: float | None = None
+    device_to_device_s: float | None = None
+    collectives_s: float | None = None
+    host_compute_s: float | None = None
+    launch_s: float | None = None
+    compile_s: float | None = None
+    unknown_s: float | None = None
+    idle_share: float | None = None
+    half_share: float | None = None
+    ops: tuple[OpShare, ...] = ()
+
+
 Evidence = (
-    KernelSums | KernelProfiles | DeviceLoads | Topology | LinkStates | NcclFacts | CollectiveTimings | ExecutionGraph
+    KernelSums
+    | KernelProfiles
+    | DeviceLoads
+    | Topology
+    | LinkStates
+    | NcclFacts
+    | CollectiveTimings
+    | ExecutionGraph
+    | StepSummary
 )

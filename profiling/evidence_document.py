@@ -16,6 +16,7 @@ from profiling.evidence import (
     KernelSums,
     LinkStates,
     NcclFacts,
+    StepSummary,
     SummedKernel,
     Topology,
 )
@@ -215,6 +216,30 @@ def _graph(found: ExecutionGraph) -> dict[str, Any]:
     }
 
 
+def _step(found: StepSummary) -> dict[str, Any]:
+    return {
+        "tool": found.tool,
+        "device": found.device_type,
+        "gpus": found.devices,
+        "steps": found.steps,
+        "step_us": _micro(found.step_s),
+        "input_us": _micro(found.input_s),
+        "to_device_us": _micro(found.to_device_s),
+        "output_us": _micro(found.output_s),
+        "device_compute_us": _micro(found.device_compute_s),
+        "device_to_device_us": _micro(found.device_to_device_s),
+        "collectives_us": _micro(found.collectives_s),
+        "host_compute_us": _micro(found.host_compute_s),
+        "launch_us": _micro(found.launch_s),
+        "compile_us": _micro(found.compile_s),
+        "unknown_us": _micro(found.unknown_s),
+        "idle": found.idle_share,
+        "half": found.half_share,
+        "rows": [{"name": one.name, "share": one.share, "count": one.calls} for one in found.ops[:MOST_ROWS]],
+        "rows_total": len(found.ops),
+    }
+
+
 def _micro(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e6
 
@@ -236,4 +261,5 @@ _DOCUMENTS: Mapping[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     NcclFacts: ("nccl_log", _nccl),
     CollectiveTimings: ("collective_timings", _timings),
     ExecutionGraph: ("execution_graph", _graph),
+    StepSummary: ("step_summary", _step),
 }

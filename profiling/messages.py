@@ -71,6 +71,9 @@ NOTES: Mapping[NoteCode, Promise] = {
     NoteCode.PRECISION_ASSUMED: _("No kernel name tells the number format; %(precision)s is assumed."),
     NoteCode.BATCH_UNKNOWN: _("The capture does not tell the batch size; results are per step."),
     NoteCode.DEVICE_UNKNOWN: _("The capture does not name the GPU."),
+    NoteCode.SUMMED_PAGE: _(
+        "A page of the TensorFlow profiler sums a trace up; for a prediction upload the .xplane.pb file of that run."
+    ),
     NoteCode.NO_TIMELINE: _("A summary has no timeline: overlap, idle time and the step are unknown."),
     NoteCode.NO_TIMES: _("An execution trace has no timing; add the Kineto trace of the same run."),
     NoteCode.COARSE_SAMPLES: _("Samples of whole devices: no kernels and no steps, so the label is coarse."),

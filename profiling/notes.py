@@ -88,6 +88,7 @@ class NoteCode(StrEnum):
     EVENTS_CAPPED = "events_capped"
     COMMAND_BUFFERS = "command_buffers"
     COMMAND_BUFFERS_WHOLE = "command_buffers_whole"
+    SUMMED_PAGE = "summed_page"
 
 
 class BottleneckCode(StrEnum):
@@ -137,6 +138,9 @@ class BottleneckCode(StrEnum):
     PROFILED_MEMORY_SHARE = "profiled_memory_share"
     PROFILED_LATENCY_SHARE = "profiled_latency_share"
     HOST_NOT_TOLD = "host_not_told"
+    DEVICE_WORK_LEADS = "device_work_leads"
+    STEP_COMPUTE_SHARE = "step_compute_share"
+    STEP_NOT_TOLD = "step_not_told"
     INPUT_LEADS = "input_leads"
     INPUT_BOUND = "input_bound"
     STREAMING_MATMULS = "streaming_matmuls"
@@ -232,6 +236,7 @@ WORSE_THAN_OK: Mapping[NoteCode, Outcome] = {
     NoteCode.FIRST_STEP_EXCLUDED: Outcome.WARN,
     NoteCode.FIRST_STEPS_EXCLUDED: Outcome.WARN,
     NoteCode.NO_TIMELINE: Outcome.PARTIAL,
+    NoteCode.SUMMED_PAGE: Outcome.PARTIAL,
     NoteCode.NO_TIMES: Outcome.PARTIAL,
     NoteCode.ENVIRONMENT_NOT_READ: Outcome.WARN,
     NoteCode.EVENTS_DROPPED: Outcome.WARN,

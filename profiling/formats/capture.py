@@ -15,6 +15,7 @@ class Format(StrEnum):
     CHROME_TRACE = "chrome-trace"
     XLA_TRACE = "xla-trace"
     XPLANE = "xplane"
+    TF_PROFILER_PAGE = "tf-profiler-page"
     NSYS_SQLITE = "nsys-sqlite"
     NSYS_STATS = "nsys-stats-csv"
     NCU = "ncu-csv"

@@ -29,6 +29,7 @@ from profiling.formats import (
     rocprof_csv,
     rocprof_json,
     sqlite_reader,
+    tf_tool_pages,
     xla_trace,
     xplane,
 )
@@ -50,6 +51,7 @@ READERS: tuple[Reader, ...] = (
     Reader(Format.DEEPSPEED_COMMS, deepspeed_comms.recognises, deepspeed_comms.read),
     Reader(Format.NCCL_TESTS, nccl_tests.recognises, nccl_tests.read),
     Reader(Format.XPLANE, xplane.recognises, xplane.read),
+    Reader(Format.TF_PROFILER_PAGE, tf_tool_pages.recognises, tf_tool_pages.read),
     Reader(Format.ROCPROF_V3_JSON, rocprof_json.recognises, rocprof_json.read),
     Reader(Format.ROCPROF_V3, rocprof_csv.recognises, rocprof_csv.read, rocprof_csv.read_run),
     Reader(Format.NSYS_SQLITE, sqlite_reader.recognises, sqlite_reader.read),

@@ -37,28 +37,19 @@ _FIRST_PLANE = re.compile(
     rb"\A\x0a[\x80-\xff]{0,9}[\x00-\x7f](?:\x08[\x80-\xff]{0,9}[\x00-\x7f])?\x12[\x01-\x7f]"
     rb"(?:/host:|/device:|Task Environment|#Chip)"
 )
-_TOOL_PAGE = re.compile(rb"\A[\x0a\x12\x1a\x22].{2,16}?\x08\x01\x12(?:\x06Device|\x04Host)\x1a", re.DOTALL)
-_TOOL_TYPES = b"type.googleapis.com/tensorflow.profiler."
 _REPLACED = "\N{REPLACEMENT CHARACTER}".encode()
 _MESSAGES_TOLD = 20
 _CORRELATION, _STEP = "correlation_id", "step_num"
 
 
 def recognises(head: Head) -> bool:
-    """True for an XSpace by the name of its first plane, and for the pages that the profiler makes of one."""
-    return _FIRST_PLANE.match(head.data) is not None or _is_tool_page(head.data)
-
-
-def _is_tool_page(data: bytes) -> bool:
-    opens = data[:1] in (b"\x0a", b"\x12", b"\x1a", b"\x22")
-    return opens and (_TOOL_TYPES in data or _TOOL_PAGE.match(data) is not None)
+    """True for an XSpace by the name of its first plane."""
+    return _FIRST_PLANE.match(head.data) is not None
 
 
 def read(source: Source) -> Capture:
     """One Timeline of all GPU planes. Raises Refusal."""
     head = source.head().data
-    if _FIRST_PLANE.match(head) is None:
-        raise Refusal(RefusalCode.TOOL_SUMMARY)
     seen = Profile(DeviceColumns(source.limits), has_tpu=b"/device:TPU:" in head)
     converted = head.count(_REPLACED) > 1
     with source.on_disk() as path, path.open("rb") as file:

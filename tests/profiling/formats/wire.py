@@ -1,5 +1,6 @@
 """Protocol buffers written by hand, for files of the tests."""
 
+import struct
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,9 +15,11 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, value: Any) -> bytes:
-    """An integer as a varint, bytes and text with their length."""
+    """An integer as a varint, a float as a double, bytes and text with their length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 1) + struct.pack("<d", value)
     data = value.encode() if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(data)) + data
 
