@@ -180,6 +180,12 @@ _FACTS: Mapping[str, Sequence[_Column]] = {
         _Column(gettext_lazy("GPU idle"), "idle", figures.percent),
         _Column(gettext_lazy("Computing in 16 bit"), "half", figures.percent),
     ),
+    "serving_load": (
+        _Column(gettext_lazy("Requests at a time"), "requests", figures.number),
+        _Column(gettext_lazy("Tokens per request and pass"), "rows_per_request", figures.number),
+        _Column(gettext_lazy("Prompt tokens per second"), "prompt_tokens_per_s", figures.number),
+        _Column(gettext_lazy("Generated tokens per second"), "generated_tokens_per_s", figures.number),
+    ),
 }
 
 _TITLES: Mapping[str, str | Promise] = {
@@ -192,6 +198,7 @@ _TITLES: Mapping[str, str | Promise] = {
     "collective_timings": gettext_lazy("Collectives as measured"),
     "execution_graph": gettext_lazy("Collectives that the job executes"),
     "step_summary": gettext_lazy("A step as the TensorFlow profiler sums it up"),
+    "serving_load": gettext_lazy("Load of the server"),
 }
 
 

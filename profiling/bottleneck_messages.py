@@ -114,6 +114,10 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "told of whether computing or memory bounds it. The .xplane.pb file of the same run has the kernels."
     ),
     BottleneckCode.STEP_COMPUTE_SHARE: _("The GPU works for %(percent)s%% of the mean step."),
+    BottleneckCode.FEW_ROWS: _(
+        "The server generates for %(requests)s request(s) at a time: its matrix products have about %(rows)s rows and "
+        "read weights rather than compute."
+    ),
     BottleneckCode.STEP_NOT_TOLD: _("For %(percent)s%% of the step the page does not tell what happened."),
     BottleneckCode.INPUT_LEADS: _(
         "Input-bound first of all: the GPU waits for data for %(percent)s%% of the time, more than any resource takes."

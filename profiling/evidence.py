@@ -253,6 +253,22 @@ class StepSummary:
     ops: tuple[OpShare, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingLoad:
+    """What a server that generates text says of its load; means over the times in which it generated.
+
+    ``requests``: at a time; ``rows_per_request``: tokens that a pass computes for each, more than one where tokens are
+    drafted. Their product is how many rows the matrix products of such a pass have.
+    """
+
+    engine: str
+    samples: int
+    requests: float
+    rows_per_request: float
+    prompt_tokens_per_s: float
+    generated_tokens_per_s: float
+
+
 Evidence = (
     KernelSums
     | KernelProfiles
@@ -263,4 +279,5 @@ Evidence = (
     | CollectiveTimings
     | ExecutionGraph
     | StepSummary
+    | ServingLoad
 )

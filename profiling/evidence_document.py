@@ -16,6 +16,7 @@ from profiling.evidence import (
     KernelSums,
     LinkStates,
     NcclFacts,
+    ServingLoad,
     StepSummary,
     SummedKernel,
     Topology,
@@ -240,6 +241,17 @@ def _step(found: StepSummary) -> dict[str, Any]:
     }
 
 
+def _serving(found: ServingLoad) -> dict[str, Any]:
+    return {
+        "engine": found.engine,
+        "samples": found.samples,
+        "requests": found.requests,
+        "rows_per_request": found.rows_per_request,
+        "prompt_tokens_per_s": found.prompt_tokens_per_s,
+        "generated_tokens_per_s": found.generated_tokens_per_s,
+    }
+
+
 def _micro(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e6
 
@@ -262,4 +274,5 @@ _DOCUMENTS: Mapping[type, tuple[str, Callable[[Any], dict[str, Any]]]] = {
     CollectiveTimings: ("collective_timings", _timings),
     ExecutionGraph: ("execution_graph", _graph),
     StepSummary: ("step_summary", _step),
+    ServingLoad: ("serving_load", _serving),
 }

@@ -141,6 +141,7 @@ class BottleneckCode(StrEnum):
     DEVICE_WORK_LEADS = "device_work_leads"
     STEP_COMPUTE_SHARE = "step_compute_share"
     STEP_NOT_TOLD = "step_not_told"
+    FEW_ROWS = "few_rows"
     INPUT_LEADS = "input_leads"
     INPUT_BOUND = "input_bound"
     STREAMING_MATMULS = "streaming_matmuls"

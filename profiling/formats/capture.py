@@ -38,6 +38,7 @@ class Format(StrEnum):
     NCCL_TESTS_JSON = "nccl-tests-json"
     NCCL_INSPECTOR = "nccl-inspector"
     NCCL_PROFILER = "nccl-profiler"
+    SERVING_LOG = "serving-log"
     DEEPSPEED_COMMS = "deepspeed-comms"
     PYTORCH_ET = "pytorch-et"
     CHAKRA_ET = "chakra-et"

@@ -16,6 +16,7 @@ from profiling.formats.capture import Capture, Format
 from profiling.formats.deepspeed_comms import CommsLog
 from profiling.formats.nccl_communicator import Communicator, Member, Release, Thread, facts_of, notes_of
 from profiling.formats.nccl_tests import Table
+from profiling.formats.serving_log import ServingLog
 from profiling.formats.source import Head, Source
 from profiling.notes import Note, Refusal, RefusalCode
 
@@ -62,9 +63,9 @@ def recognises(head: Head) -> bool:
 
 
 def read(source: Source) -> Capture:
-    """What the log says of the fabric, and any table of nccl-tests or DeepSpeed in it. Raises Refusal."""
+    """What the log says of the fabric, any table of nccl-tests or DeepSpeed in it, a server's load. Raises Refusal."""
     most = source.limits.rows
-    log, table, comms = NcclLog(most), Table(source.name, most), CommsLog(most)
+    log, table, comms, serving = NcclLog(most), Table(source.name, most), CommsLog(most), ServingLog()
     for line in source.lines():
         for part in line.split("\r"):
             if "CCL " in part or "HIP version" in part:
@@ -72,7 +73,13 @@ def read(source: Source) -> Capture:
             else:
                 table.line(part)
                 comms.line(part)
-    parts = ((Format.NCCL_LOG, log), (Format.NCCL_TESTS, table), (Format.DEEPSPEED_COMMS, comms))
+                serving.line(part)
+    parts = (
+        (Format.NCCL_LOG, log),
+        (Format.NCCL_TESTS, table),
+        (Format.DEEPSPEED_COMMS, comms),
+        (Format.SERVING_LOG, serving),
+    )
     found = [(kind, one, part) for kind, part in parts if (one := part.evidence()) is not None]
     if not found:
         raise Refusal(RefusalCode.NO_ROWS, {"kind": "NCCL log"})

@@ -34,7 +34,7 @@ _DEEPEST = 8
 
 def is_message(content: bytes) -> bool:
     """True for binary data that are fields from the first byte to the last."""
-    return content[:1] == b"\n" and bool(parsed(content))
+    return content[:1] in (b"\n", b"\x12", b"\x22") and bool(parsed(content))
 
 
 def is_records(content: bytes) -> bool:

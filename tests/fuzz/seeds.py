@@ -79,6 +79,7 @@ def _own() -> list[bytes]:
         _json(_PLUGIN),
         *(text.encode() for text in TEXTS),
         _xspace(),
+        *_profiler_pages(),
         _chakra(),
         _nsys(),
         _rocpd(),
@@ -215,6 +216,9 @@ TEXTS = (
     "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),"
     "Throughput (MBps),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name\n1000,500,1,1,1,1,32,1,1,32,0.0,0.0,,,,,NVIDIA H100 (0),"
     "1,7,gemm\n",
+    "INFO [loggers.py:271] Engine 000: Avg prompt throughput: 98.5 tokens/s, Avg generation throughput: 40.2 tokens/s, "
+    "Running: 2 reqs, Waiting: 0 reqs\nINFO SpecDecoding metrics: Mean acceptance length: 3.00, Accepted throughput: "
+    "45.1 tokens/s, Drafted throughput: 67.5 tokens/s, Accepted: 200 tokens, Drafted: 300 tokens\n",
 )
 
 
@@ -234,6 +238,20 @@ def _xspace() -> bytes:
         "Host Threads/1", [*calls, host.event("cuStreamSynchronize", 5, 40), host.event("train", 0, 41, step_num=0)]
     )
     return space(device, other, host)
+
+
+def _profiler_pages() -> tuple[bytes, bytes]:
+    """An overview and a table of operations (tensorflow/core/profiler/protobuf/{overview_page,tf_stats}.proto)."""
+    kind = "type.googleapis.com/tensorflow.profiler.PerGenericStepDetails"
+    steps = [message((1, kind), (2, message((1, at), (2, 10.0), (6, 7.5), (11, 2.5)))) for at in range(3)]
+    pipeline = message((2, message((1, 10.0), (3, 10.0), (4, 10.0))), *((4, step) for step in steps), (9, "GPU"))
+    top = message((4, message((1, "conv1"), (2, "Conv2D"), (3, 0.5))), (9, 25.0), (10, 75.0))
+    records = [
+        message((1, rank), (2, side), (3, name), (5, 9), (8, time))
+        for rank, (side, name, time) in enumerate((("Device", "IDLE", 30.0), ("Device", "MatMul", 60.0)), 1)
+    ]
+    overview = message((2, pipeline), (3, top), (6, message((1, 1), (4, "GPU"), (5, 8))))
+    return overview, message((4, message(*((1, record) for record in records))))
 
 
 def _chakra() -> bytes:
