@@ -16,8 +16,8 @@ from catalog import selectors as catalog
 from catalog.specs import AcceleratorSpec
 from profiling.analysis import Analysis
 from profiling.bottleneck import Bottleneck
-from profiling.classifier import model_sha256
 from profiling.document import analysis_document, bottleneck_document, no_bottleneck
+from profiling.stored_model import model_sha256
 from profiling.workload import Workload
 
 OFFERS_KEPT = 100

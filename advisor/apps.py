@@ -7,4 +7,4 @@ class AdvisorConfig(AppConfig):
     verbose_name = _("Advisor")
 
     def ready(self) -> None:
-        from advisor import celery  # noqa: F401  registers the Celery application
+        from advisor import celery, checks  # noqa: F401  registers the Celery application and the checks

@@ -171,6 +171,7 @@ def _features(ranks: Sequence[RankReading], waiting: Waiting | None) -> Features
         waited=None if waited is None else Waited(sum(w.exposed_ns for w in waited), sum(w.hidden_ns for w in waited)),
         late_ns=None if waited is None else _late_ns(ranks, [one.exposed_ns for one in waited]),
         uneven=uneven_share([(rank.calls, rank.steps.region) for rank in ranks]),
+        trains=any(rank.training for rank in ranks),
         steps=median_low(rank.steps.in_region for rank in ranks),
     )
     shares = [device.region for rank in ranks for device in rank.devices]

@@ -7,13 +7,23 @@ from django.utils.translation import gettext_lazy as _
 
 from profiling.notes import BottleneckCode
 
+RESOURCES: Mapping[str, Promise] = {
+    "compute": _("compute"),
+    "memory": _("memory bandwidth"),
+    "communication": _("communication"),
+    "host": _("the host (launching, loading data)"),
+    "input": _("the input pipeline (preparing batches)"),
+    "balanced": _("nothing alone (balanced)"),
+}
+"""Names of what can bound a step, as sentences and tables give them."""
+
 FINDINGS: Mapping[BottleneckCode, Promise] = {
     BottleneckCode.HOST_LEADS: _(
         "Host-bound first of all: the GPU is idle for %(percent)s%% of the time, more than any resource takes."
     ),
     BottleneckCode.IDLE_LEADS: _("The GPU is idle for %(percent)s%% of the time, more than any resource takes."),
     BottleneckCode.LOST_LEADS: _(
-        "Idle time, copies and waiting together take %(percent)s%% of the time, more than any resource."
+        "Held up by the host first of all: idle time, copies and waiting together take %(percent)s%% of the time."
     ),
     BottleneckCode.COPIES_LEAD: _(
         "The GPU spends %(percent)s%% of the time on copies that nothing covers, more than on any other resource."
@@ -33,8 +43,8 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "Device work is missing from the capture: the shares are of the time of the work that was recorded."
     ),
     BottleneckCode.NO_CLEAR_LEAD: _(
-        "Cannot tell what bounds the job: no resource is clearly ahead (compute %(compute)s%%, memory %(memory)s%%, "
-        "communication %(communication)s%%)."
+        "Cannot tell what bounds the job, because nothing is clearly ahead: compute %(compute)s%%, memory "
+        "%(memory)s%%, communication %(communication)s%%, the host %(host)s%%."
     ),
     BottleneckCode.TOO_FEW_KERNELS: _(
         "Cannot tell what bounds the job: %(count)s computing kernel(s) are too few to judge by; at least %(least)s "
@@ -139,6 +149,17 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "the communication is probably waiting for other ranks."
     ),
     BottleneckCode.THEN_BOUND_BY: _("Once that is fixed, the GPU's own work is bound by %(resource)s."),
+    BottleneckCode.UNSURE_STREAMING: _(
+        "Cannot tell whether compute or memory bounds the job, because the capture does not show whether its matrix "
+        "kernels compute or only read weights: capture it with shapes (record_shapes=True)."
+    ),
+    BottleneckCode.UNSURE_WAITING: _(
+        "Cannot tell whether communication bounds the job, because one rank does not show how much of it was waiting: "
+        "upload the captures of all ranks together."
+    ),
+    BottleneckCode.UNSURE_KERNELS: _(
+        "Cannot tell what bounds the job, because %(percent)s%% of the kernel time is in kernels of unknown purpose."
+    ),
     BottleneckCode.REPLAY_AGREES: _("Replaying the captured step with each resource 10%% faster says the same."),
     BottleneckCode.REPLAY_DISAGREES: _(
         "Replaying the captured step with each resource 10%% faster says otherwise: %(resource)s. Take the answer with "

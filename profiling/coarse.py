@@ -1,4 +1,4 @@
-"""What bounds a job where there is no timeline: from samples of devices, sums of kernels, profiles of kernels.
+"""What bounds a job where there is no timeline: from samples of devices, sums or profiles of kernels, pages of figures.
 
 Every resource gets a weight from 0 to 1: the part of the time in which it seems to be the limit. Equal shares are
 mixed in, the more the less such evidence tells. So a label from here is never as sure as one from a timeline, and
@@ -10,24 +10,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiling.bottleneck import (
     COMMUNICATION,
     COMPUTE,
-    LABELS,
+    HOST,
     LEAST_KERNELS,
     MANY_UNCLASSIFIED,
     MEMORY,
+    WORTH_SAYING,
     Bottleneck,
     clear_label,
     label_statement,
     percent_note,
 )
-from profiling.evidence import DeviceLoad, DeviceLoads, Evidence, KernelProfiles, KernelSums
+from profiling.evidence import DeviceLoad, DeviceLoads, Evidence, KernelProfiles, KernelSums, ServingLoad, StepSummary
 from profiling.kernels import COMMUNICATING, Family, classify
 from profiling.notes import BottleneckCode, Note
+from profiling.step_pages import from_pages
 from profiling.timeline import WorkKind
+from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host
 
 LEAST_SAMPLES = 10
 """Over all devices; fewer are a glance that shows any phase of a step."""
-IDLE_LEADS = 0.5
-"""Below this utilisation a device is idle for longer than any resource can take: host-bound, as with a timeline."""
 
 _DRAM_REACHED = 0.8
 """Most of DRAM_ACTIVE that is achieved in practice (DCGM user guide, profiling metrics)."""
@@ -43,20 +44,21 @@ _NEAR_A_PEAK = 0.6
 
 _SURE_OF_COUNTERS = _SURE_OF_PROFILES = 0.7
 _SURE_OF_SUMS = 0.6
+_SURE_OF_BUSY_MEMORY = 0.6
 _SURE_OF_UTILISATION = 0.45
 """What the weights count against equal shares. Counters see the units and not what would shorten the step; sums do not
-see overlap; utilisation does not see the units."""
+see overlap; utilisation does not see the units, and of the memory only whether it is
+near its peak."""
 
+_FEW_ROWS = 32
+"""Up to as many rows a matrix product reads weights rather than computes, as in ``Features.narrow_share``; then memory
+that is busy is at its limit, which utilisation alone does not tell from products that compute."""
 _NOT_MEASURED = 0.3
 _WAITING_LOOKS_BUSY = 0.5
 """With several devices, part of the time in which kernels run and leave the memory alone that may be collectives: they
 keep a device in use while they wait for their peers."""
 _COMMUNICATION_SHOWS = 0.5
 """Part of the communication in a table of sums that no computing covers; a table cannot tell."""
-_OTHER_IS_MEMORY = 0.6
-"""Kernels of unknown purpose stream memory more often than not: outside its tensor cores a GPU needs some 20 FLOP per
-byte to be bound by arithmetic, and few kernels besides matrix products have that many."""
-_WORTH_SAYING = 0.05
 
 _PIPES = ("tensor_active", "fp64_active", "fp32_active", "fp16_active")
 _NVLINK = ("nvlink_tx_bytes_per_s", "nvlink_rx_bytes_per_s")
@@ -77,7 +79,9 @@ def coarse_bottleneck(evidence: Sequence[Evidence]) -> Bottleneck | None:
     profiles = [one for one in evidence if isinstance(one, KernelProfiles)]
     sums = [one for one in evidence if isinstance(one, KernelSums)]
     loads = [load for one in evidence if isinstance(one, DeviceLoads) for load in one.devices]
-    return _from_profiles(profiles) or _from_sums(sums) or _from_loads(loads)
+    pages = [one for one in evidence if isinstance(one, StepSummary)]
+    serving = next((one for one in evidence if isinstance(one, ServingLoad)), None)
+    return from_pages(pages) or _from_profiles(profiles) or _from_sums(sums) or _from_loads(loads, serving)
 
 
 def _from_profiles(evidence: Sequence[KernelProfiles]) -> Bottleneck | None:
@@ -122,8 +126,8 @@ def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
         BottleneckCode.SUMMED_OTHER_SHARE: shares[_OTHER],
     }
     weights = {
-        COMPUTE: shares[COMPUTE] + (1 - _OTHER_IS_MEMORY) * shares[_OTHER],
-        MEMORY: shares[MEMORY] + _OTHER_IS_MEMORY * shares[_OTHER],
+        COMPUTE: shares[COMPUTE] + (1 - OTHER_IS_MEMORY) * shares[_OTHER],
+        MEMORY: shares[MEMORY] + OTHER_IS_MEMORY * shares[_OTHER],
         COMMUNICATION: _COMMUNICATION_SHOWS * shares[COMMUNICATION],
     }
     if computing < LEAST_KERNELS:
@@ -133,22 +137,22 @@ def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
     return _without_host(weights, _SURE_OF_SUMS, said, doubts)
 
 
-def _from_loads(loads: Sequence[DeviceLoad]) -> Bottleneck | None:
+def _from_loads(loads: Sequence[DeviceLoad], serving: ServingLoad | None) -> Bottleneck | None:
     """Cards before slices, and only those that work, since jobs seldom use all devices of a machine."""
     loads = _working([load for load in loads if not load.is_slice] or loads)
     said = _load_notes(loads)
     if not said:
         return None
     busy = _busy(loads)
-    weights, sure = _load_weights(loads, busy)
+    weights, sure = _load_weights(loads, busy, few_rows=serving is not None and _rows(serving) <= _FEW_ROWS)
     samples = sum(load.samples for load in loads)
-    enough = samples >= LEAST_SAMPLES
-    probabilities = _mixed(weights, sure if busy is None else sure * min(busy / IDLE_LEADS, 1.0)) if enough else {}
-    label = clear_label(probabilities)
-    host_bound = busy < IDLE_LEADS if enough and busy is not None else None
-    if not enough:
+    if samples < LEAST_SAMPLES:
         statement = Note(BottleneckCode.TOO_FEW_SAMPLES, {"count": samples, "least": LEAST_SAMPLES})
-    elif host_bound and busy is not None:
+        return Bottleneck(label=None, probabilities={}, host_bound=None, evidence=(statement, *said), warnings=())
+    work = mixed(weights, sure)
+    probabilities = work if busy is None else with_host(work, 1 - busy)
+    label, work_label = clear_label(probabilities), clear_label(work)
+    if label == HOST and busy is not None:
         statement = percent_note(BottleneckCode.IDLE_LEADS, 1 - busy)
     elif busy is not None and not sure:
         statement = percent_note(BottleneckCode.ONLY_UTILISATION, busy)
@@ -156,14 +160,27 @@ def _from_loads(loads: Sequence[DeviceLoad]) -> Bottleneck | None:
         statement = label_statement(label, probabilities)
     return Bottleneck(
         label=label,
+        work_label=work_label,
         probabilities=probabilities,
-        host_bound=host_bound,
-        evidence=(statement, *said),
+        host_bound=None if busy is None else label == HOST,
+        evidence=(statement, *then_bound_by(label, work_label), *said, *_serving_notes(serving)),
         warnings=() if busy is not None else (Note(BottleneckCode.HOST_NOT_TOLD),),
     )
 
 
-def _load_weights(loads: Sequence[DeviceLoad], busy: float | None) -> tuple[dict[str, float], float]:
+def _rows(serving: ServingLoad) -> float:
+    """Of the matrix products of a pass that generates."""
+    return serving.requests * serving.rows_per_request
+
+
+def _serving_notes(serving: ServingLoad | None) -> list[Note]:
+    if serving is None or _rows(serving) > _FEW_ROWS:
+        return []
+    params = {"requests": round(serving.requests, 1), "rows": round(_rows(serving))}
+    return [Note(BottleneckCode.FEW_ROWS, params)]
+
+
+def _load_weights(loads: Sequence[DeviceLoad], busy: float | None, *, few_rows: bool) -> tuple[dict[str, float], float]:
     """Weights of the resources, and how much they are worth: 0 where nothing tells of any."""
     pipes, dram, memory = _most(loads, _PIPES), _mean(loads, "dram_active"), _mean(loads, "memory_utilisation")
     links = _links(loads)
@@ -176,11 +193,14 @@ def _load_weights(loads: Sequence[DeviceLoad], busy: float | None) -> tuple[dict
         both = pipes is not None and dram is not None
         return weights, (_SURE_OF_COUNTERS if both else _SURE_OF_UTILISATION) * min(near, 1.0)
     if memory is not None and busy:
-        weights[MEMORY] = min(memory / busy, 1.0)
+        weights[MEMORY] = min(memory / busy / (_DRAM_REACHED if few_rows else 1.0), 1.0)
+        near_its_peak = weights[MEMORY] >= _NEAR_A_PEAK
         waiting = _WAITING_LOOKS_BUSY if len(loads) > 1 else 0.0
         weights[COMMUNICATION] = max(waiting * (1 - weights[MEMORY]), links or 0.0)
         weights[COMPUTE] = (1 - waiting) * (1 - weights[MEMORY])
-        return weights, _SURE_OF_UTILISATION
+        if near_its_peak and few_rows:
+            return weights, _SURE_OF_COUNTERS
+        return weights, _SURE_OF_BUSY_MEMORY if near_its_peak else _SURE_OF_UTILISATION
     weights[COMPUTE] = weights[MEMORY] = _NOT_MEASURED
     return weights, 0.0 if links is None else _SURE_OF_UTILISATION
 
@@ -239,10 +259,11 @@ def _without_host(
     weights: Mapping[str, float], sure: float, said: Mapping[BottleneckCode, float], doubts: Sequence[Note] = ()
 ) -> Bottleneck:
     """A judgement from evidence that sees no idle time."""
-    probabilities = _mixed(weights, sure)
+    probabilities = mixed(weights, sure)
     label = clear_label(probabilities)
     return Bottleneck(
         label=label,
+        work_label=label,
         probabilities=probabilities,
         host_bound=None,
         evidence=(label_statement(label, probabilities), *_told(said)),
@@ -262,13 +283,5 @@ def _too_few(kernels: int, said: Mapping[BottleneckCode, float]) -> Bottleneck:
 
 
 def _told(said: Mapping[BottleneckCode, float]) -> list[Note]:
-    codes = sorted((code for code in said if said[code] >= _WORTH_SAYING), key=lambda code: -said[code])
+    codes = sorted((code for code in said if said[code] >= WORTH_SAYING), key=lambda code: -said[code])
     return [percent_note(code, said[code]) for code in codes]
-
-
-def _mixed(weights: Mapping[str, float], sure: float) -> dict[str, float]:
-    """Probabilities: the weights as shares, mixed with equal ones."""
-    total = sum(weights.values())
-    sure = sure if total > 0 else 0.0
-    equal = (1 - sure) / len(LABELS)
-    return {label: equal + (sure * weights.get(label, 0.0) / total if sure else 0.0) for label in LABELS}

@@ -175,17 +175,28 @@ def collective_document(row: CollectiveRow) -> dict[str, Any]:
 
 def no_bottleneck() -> dict[str, Any]:
     """The bottleneck where nothing can be said."""
-    return {"label": None, "probabilities": {}, "host_bound": None, "evidence": []}
+    return {
+        "label": None,
+        "sure": False,
+        "probabilities": {},
+        "host_bound": None,
+        "work_label": None,
+        "evidence": [],
+        "replayed": None,
+    }
 
 
 def bottleneck_document(bottleneck: Any) -> dict[str, Any]:
     """What the classifier says; ``label`` is null where it does not want to decide.
 
-    ``evidence`` opens with the statement that leads; ``host_bound``: it is about the host, copies or waiting.
+    ``evidence`` opens with the statement that leads; ``work_label``: what bounds the GPUs' own work.
     """
     return {
+        **no_bottleneck(),
         "label": bottleneck.label,
+        "sure": bottleneck.sure,
         "probabilities": dict(bottleneck.probabilities),
         "host_bound": bottleneck.host_bound,
+        "work_label": bottleneck.work_label,
         "evidence": [note_document(note) for note in (*bottleneck.evidence, *bottleneck.warnings)],
     }

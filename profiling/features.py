@@ -59,6 +59,7 @@ class Features:
                             and size: on one rank alone the sign of waiting; None where too few calls are alike
     late_share              part of waiting_share in which the late rank had nothing to do, so that its host was late
     input_share             part of host_gap_share under input loading
+    trains                  whether backward or optimizer work is seen; without it the job probably serves
     kernels                 computing kernels in the window, over all ranks: how much there is to judge by
     steps                   steps that the window holds on each rank; 1 where nothing marks them
     gpus                    devices in the job: its world size where known, else the devices seen
@@ -87,6 +88,7 @@ class Features:
     uneven_share: float | None
     late_share: float | None
     input_share: float | None
+    trains: bool
     kernels: int
     steps: int
     gpus: int
@@ -121,6 +123,7 @@ class Joined:
     waited: Waited | None = None
     late_ns: int | None = None
     uneven: float | None = None
+    trains: bool = False
     steps: int = 1
 
 
@@ -158,6 +161,7 @@ def features(shares: Sequence[DeviceShare], *, joined: Joined, gpus: int) -> Fea
         uneven_share=joined.uneven,
         late_share=None if joined.late_ns is None else joined.late_ns / total,
         input_share=_known_share([one.input_ns for one in shares], total),
+        trains=joined.trains,
         kernels=kernels,
         steps=joined.steps,
         gpus=gpus,

@@ -7,7 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from profiling.bottleneck_messages import FINDINGS
+from profiling.bottleneck_messages import FINDINGS, RESOURCES
 from profiling.notes import BottleneckCode, Note, NoteCode, Refusal, RefusalCode
 
 NOTES: Mapping[NoteCode, Promise] = {
@@ -241,6 +241,8 @@ def in_words(given: Mapping[str, Any]) -> dict[str, Any]:
     params = {**given, "accepted": ACCEPTED}
     if "kind" in params:
         params["kind"] = gettext(str(params["kind"]))
+    if "resource" in params:
+        params["resource"] = str(RESOURCES.get(str(params["resource"]), params["resource"]))
     if "why" in params:
         code = RefusalCode(params["why"])
         params["why"] = str(_IGNORED.get(code, REFUSALS[code])) % params

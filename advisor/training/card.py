@@ -3,69 +3,88 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from advisor.training.samples import Sample
-from advisor.training.scores import Score
-from profiling.bottleneck import LABELS
-from profiling.classifier import INPUTS
+from advisor.training.scores import CLEAR_LEAD, Score
+from advisor.training.seen import GAPS
+from profiling.bottleneck import ANSWERED, LABELS, SURE
+from profiling.estimates import HOST_INPUTS, WORK_INPUTS
 from profiling.features import Features
 
+CARD_FILE = "MODEL_CARD.md"
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LIMITS = """\
 - Everything is learned from predicted steps with noise. Where the engine's formulas are wrong, so are the labels.
-- Idle time changes no probability: the three labels speak of what the GPU does while it works. That the host (or
-  copies, or a late rank) takes more time than any resource is said first, by a rule on the shares and not by the model.
-- A matrix kernel's name does not tell whether it computes or streams weights. Without shapes only the length of the
-  kernels hints at it: token generation is the family with the most errors, and probabilities there are near one half.
-- With one rank, waiting cannot be told from transfer. Five parts of waiting from none to all count as equally likely,
-  so that communication is never surer than 80 % then, even where it is in truth.
-- Copies within a GPU's memory and copies to the host look the same in the features.
-- Transformers of one server, convolutions and recommenders as random shares: no pipeline parallelism, no several nodes.
-- Probabilities are calibrated for the mixture of families below, which is not the mixture of anyone's jobs.
-"""
+- How often captures lack what, how much ranks wait and hosts idle, is stated judgement (`advisor/training/seen.py`,
+  `steps.py`), not a survey. Probabilities are calibrated for that mixture, which is not the mixture of anyone's jobs.
+- "Sure" rests on the model: it says that no way to fill what is missing changes the answer, not that the engine is
+  right about jobs of this kind.
+- With one rank and no sizes of the exchanges, waiting cannot be told from transfer; such captures make most of the
+  errors and most of the abstentions.
+- Without shapes and without tiles in the names of the kernels it cannot be told whether products compute or read
+  weights. In serving that decides the label.
+- How much of an exchange that computing hides would show if it were longer cannot be seen in shares; a replay can.
+- Copies within a GPU's memory count as memory, those to and from the host as lost to the host.
+- Sums and samples without a timeline are judged by rules (`profiling/coarse.py`), not by this model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """All that the card tells; ``description`` is ``model.json``."""
+    """All that the card tells; ``document`` is ``model.json``."""
 
-    description: Mapping[str, object]
+    document: Mapping[str, Any]
     samples: Sequence[Sample]
     grouped: Mapping[str, Score]
     own: Mapping[str, Score]
+    sure: Mapping[str, float]
+    peers: Mapping[str, Mapping[str, Score]]
     rules: Mapping[str, float]
-    host_agreement: float
+    replays: Mapping[tuple[str, str], int]
 
 
 def model_card(trained: Trained) -> str:
     """Markdown, the same for the same seed."""
-    made = trained.description["training"]
+    made = trained.document["training"]
     parts = [
         "# Bottleneck classifier",
-        f"Logistic regression on {len(INPUTS)} inputs and their products: compute, memory or communication, with "
-        "probabilities. The label is the resource that, made 10 % faster, shortens the step most (S_r = -d ln step "
-        "/ d ln speed), found by running the engine again with faster compute, memory or links.",
+        "Compute, memory, communication or the host, with probabilities: two logistic regressions on named inputs and "
+        "their products of two, one of them of what bounds the GPUs' own work, the other of whether the host holds it "
+        "up. The label is the resource that, made 10 % faster, shortens the step most (S_r = -d ln step / d ln speed), "
+        f"found by running the engine again; a step is balanced where it leads by less than {CLEAR_LEAD}.",
         f"Made by `python manage.py train_classifier --seed {made['seed']} --samples {made['samples']}` with engine "
-        f"{made['engine']}, scikit-learn {trained.description['sklearn']}. SHA-256 of the training inputs: "
-        f"`{made['inputs_sha256']}`.",
-        "## Inputs\n" + "\n".join(f"- `{name}`" for name in INPUTS),
-        "All shares are of the time in which the GPU works; logarithms of ratios carry a summand of 0.01.",
+        f"{made['engine']}, scikit-learn {made['sklearn']}. SHA-256 of the training inputs: `{made['inputs_sha256']}`.",
+        "What a capture lacks is filled with several stand-ins, learned from samples that look alike in what is known; "
+        f"the probability is the mean over them. A label is given from {ANSWERED:.0%} on; it is sure where every "
+        f"stand-in gives it {SURE:.0%} or more.",
+        "## Inputs\n" + _list(WORK_INPUTS, "of the work") + "\n" + _list(HOST_INPUTS, "of the host"),
         "## Data\n" + _balance(trained.samples),
-        "Distribution of the features (quantiles 5, 25, 50, 75, 95 %):\n\n" + _distribution(trained.samples),
+        "What captures lack, drawn by itself for each:\n\n"
+        + "\n".join(f"- {what}: {often:.0%} (`{'`, `'.join(names)}`)" for what, (names, often) in GAPS.items()),
+        "Distribution of the features as captures show them (quantiles 5, 25, 50, 75, 95 %):\n\n"
+        + _distribution(trained.samples),
         "## Scores\n" + _scores({**trained.grouped, **{f"known, {k}": v for k, v in trained.own.items()}}),
-        "`unseen_*`: judged by models that never saw the family or server (grouped folds); `without_products`: the "
-        "simpler model that was tried and is worse. `known`: fresh samples of "
-        "known families and servers. Captures have gaps as real ones do: waiting unknown in half of them, kernel "
-        "statistics in a tenth. `answered` leaves out abstentions (first two labels within 10 points); `clear` are "
-        "samples whose label leads by its definition.",
-        "Macro F1 of rules of thumb on the same captures:\n\n"
+        "`unseen_family`, `unseen_server`: judged by models that never saw the family, or the accelerator in any "
+        "server. `known`: fresh samples. `macro_f1`: of the answers to steps that something bounds (not balanced); "
+        "`forced`: the likeliest label instead of every abstention; `balanced_too`: balanced steps counted with their "
+        "largest sensitivity; `abstained_clear`: abstentions where something bounds. "
+        f"Sure answers: {trained.sure['sure']:.1%} of fresh samples, {trained.sure['right_when_sure']:.1%} of these "
+        "right.",
+        "Other models on the same captures and folds (macro F1 of the answers, abstentions at the same threshold, "
+        "calibration error):\n\n" + _peers(trained.peers),
+        "Rules of thumb, macro F1 on the same steps that something bounds, the classifier's without abstention being "
+        f"{trained.grouped['unseen_family']['macro_f1_forced']:.3f} (unseen family):\n\n"
         + "\n".join(f"- {name}: {value:.3f}" for name, value in trained.rules.items()),
-        f"The host-bound statement agrees with the host's sensitivity in {trained.host_agreement:.1%} of samples.",
-        "## Limits\n" + _LIMITS.rstrip(),
+        "## Replays\n" + _replays(trained.replays),
+        "## Limits\n" + _LIMITS,
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _list(names: Sequence[str], of_what: str) -> str:
+    return f"- {of_what}: " + ", ".join(f"`{name}`" for name in names)
 
 
 def _balance(samples: Sequence[Sample]) -> str:
@@ -77,7 +96,8 @@ def _balance(samples: Sequence[Sample]) -> str:
     ]
     totals = Counter(one.label for one in samples)
     lines.append("| all | " + " | ".join(f"{totals[label] / len(samples):.1%}" for label in LABELS) + " |")
-    return "\n".join(lines)
+    balanced = np.mean([one.lead < CLEAR_LEAD for one in samples])
+    return "\n".join(lines) + f"\n\nBalanced: {balanced:.1%}, counted above with their largest sensitivity."
 
 
 def _distribution(samples: Sequence[Sample]) -> str:
@@ -91,9 +111,30 @@ def _distribution(samples: Sequence[Sample]) -> str:
 
 
 def _scores(scores: Mapping[str, Score]) -> str:
-    names = ("rows", "macro_f1", "macro_f1_answered", "macro_f1_clear", "abstained", "calibration_error")
+    names = tuple(next(iter(scores.values())))
     lines = ["| split | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for split, values in scores.items():
         cells = " | ".join(str(values[name]) if name == "rows" else f"{values[name]:.3f}" for name in names)
         lines.append(f"| {split} | {cells} |")
     return "\n".join(lines)
+
+
+def _peers(peers: Mapping[str, Mapping[str, Score]]) -> str:
+    names = ("macro_f1", "abstained", "calibration_error")
+    splits = next(iter(peers.values()))
+    lines = ["| model | " + " | ".join(f"{split} {name}" for split in splits for name in names) + " |"]
+    lines.append("|---" * (1 + len(splits) * len(names)) + "|")
+    for model, scores in peers.items():
+        lines.append(f"| {model} | " + " | ".join(f"{scores[s][name]:.3f}" for s in splits for name in names) + " |")
+    return "\n".join(lines)
+
+
+def _replays(counts: Mapping[tuple[str, str], int]) -> str:
+    if not counts:
+        return "No capture was compared with its replay."
+    total = {key: sum(counts.get((key, sure), 0) for sure in ("yes", "no")) for key in ("agrees", "disagrees", "open")}
+    return (
+        f"Of {sum(total.values())} public captures whose step can be replayed (`advisor/training/replays.csv`), the "
+        f"two labels agree on {total['agrees']} and disagree on {total['disagrees']} "
+        f"({counts.get(('disagrees', 'yes'), 0)} of these sure); on {total['open']} the classifier cannot tell."
+    )

@@ -6,44 +6,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.training.samples import Sample
-from profiling.bottleneck import CLEAR_LEAD, COMMUNICATION, COMPUTE, LABELS, MEMORY, judge
-from profiling.classifier import KernelGuesses, Model, Rows, probabilities
+from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY, SURE
+from profiling.classifier import judge, probabilities
+from profiling.estimates import Rows
 from profiling.features import Features
-from profiling.learning import fit, inputs_of, kernel_guesses_from
+from profiling.learning import model_of
+from profiling.stored_model import Model
 
 Score = dict[str, float | int]
+CLEAR_LEAD = 0.1
+"""By the definition a step is balanced where its largest sensitivity leads by less."""
 _BINS = 15
 _SERVER_FOLDS = 6
 
 
-def grouped_scores(samples: Sequence[Sample]) -> dict[str, Score]:
-    """Scores where each family, and each sixth of the servers, is judged by a model that never saw it."""
-    families, servers = sorted({one.family for one in samples}), sorted({one.server for one in samples})
-    by_family = np.array([families.index(one.family) for one in samples])
-    by_server = np.array([servers.index(one.server) % _SERVER_FOLDS for one in samples])
-    return {
-        "unseen_family": score(samples, out_of_fold(samples, by_family)),
-        "unseen_server": score(samples, out_of_fold(samples, by_server)),
-        "unseen_server_without_products": score(samples, out_of_fold(samples, by_server, degree=1)),
-    }
+def family_folds(samples: Sequence[Sample]) -> NDArray[np.int64]:
+    """One fold per family."""
+    families = sorted({one.family for one in samples})
+    return np.array([families.index(one.family) for one in samples])
 
 
-def out_of_fold(samples: Sequence[Sample], fold: NDArray[np.int64], degree: int = 2) -> Rows:
+def server_folds(samples: Sequence[Sample]) -> NDArray[np.int64]:
+    """Every accelerator, with all servers that have it, in one of six folds."""
+    accelerators = sorted({_accelerator(one) for one in samples})
+    return np.array([accelerators.index(_accelerator(one)) % _SERVER_FOLDS for one in samples])
+
+
+def _accelerator(sample: Sample) -> str:
+    return sample.server.split()[0]
+
+
+def trained_on(samples: Sequence[Sample]) -> Model:
+    return model_of(
+        [one.features for one in samples], [one.work_label for one in samples], [one.label for one in samples]
+    )
+
+
+def out_of_fold(samples: Sequence[Sample], fold: NDArray[np.int64]) -> Rows:
     """Probabilities of each sample, with gaps as captures have them, by a model of all other folds."""
     found = np.zeros((len(samples), len(LABELS)))
-    inputs, labels = inputs_of([one.features for one in samples]), np.array([one.label for one in samples])
     for one in np.unique(fold):
-        inside = np.flatnonzero(fold == one)
-        rest = np.flatnonzero(fold != one)
-        guesses = kernel_guesses_from([samples[i].features for i in rest])
-        model = fit(inputs[rest], labels[rest], degree)
-        found[inside] = probabilities(model, guesses, [samples[i].seen for i in inside])
+        inside, rest = np.flatnonzero(fold == one), np.flatnonzero(fold != one)
+        found[inside] = probabilities([samples[i].seen for i in inside], trained_on([samples[i] for i in rest]))
     return found
 
 
-def model_scores(model: Model, guesses: KernelGuesses, samples: Sequence[Sample]) -> dict[str, Score]:
+def grouped_scores(samples: Sequence[Sample]) -> dict[str, Score]:
+    """Scores where each family, and each sixth of the servers, is judged by a model that never saw it."""
+    folds = {"unseen_family": family_folds(samples), "unseen_server": server_folds(samples)}
+    return {name: score(samples, out_of_fold(samples, fold)) for name, fold in folds.items()}
+
+
+def model_scores(model: Model, samples: Sequence[Sample]) -> dict[str, Score]:
     """Scores of one model on samples of known families and servers: all, and by family."""
-    found = probabilities(model, guesses, [one.seen for one in samples])
+    found = probabilities([one.seen for one in samples], model)
     scores = {"all": score(samples, found)}
     for family in sorted({one.family for one in samples}):
         inside = [i for i, one in enumerate(samples) if one.family == family]
@@ -52,19 +68,36 @@ def model_scores(model: Model, guesses: KernelGuesses, samples: Sequence[Sample]
 
 
 def score(samples: Sequence[Sample], found: Rows) -> Score:
-    """``*_answered``: without the abstentions; ``*_clear``: samples whose label leads by its definition (0.1)."""
+    """``macro_f1``: of the answers (abstentions left out) to steps that something bounds by the definition.
+
+    ``macro_f1_forced``: the same with the likeliest label instead of every abstention; ``macro_f1_balanced_too``: of
+    the answers, balanced steps counting with their largest sensitivity. ``abstained``: of all samples.
+    ``calibration_error``: of all samples.
+    """
     truth = np.array([LABELS.index(one.label) for one in samples])
     clear = np.array([one.lead >= CLEAR_LEAD for one in samples])
-    said, ordered = found.argmax(axis=1), np.sort(found, axis=1)
-    answered = ordered[:, -1] - ordered[:, -2] >= CLEAR_LEAD
+    said, answered = found.argmax(axis=1), found.max(axis=1) >= ANSWERED
     return {
         "rows": len(samples),
-        "macro_f1": macro_f1(truth, said),
-        "macro_f1_answered": macro_f1(truth[answered], said[answered]),
-        "macro_f1_clear": macro_f1(truth[clear], said[clear]),
+        "macro_f1": macro_f1(truth[answered & clear], said[answered & clear]),
+        "macro_f1_forced": macro_f1(truth[clear], said[clear]),
+        "macro_f1_balanced_too": macro_f1(truth[answered], said[answered]),
         "abstained": float(1 - answered.mean()),
+        "abstained_clear": float(1 - answered[clear].mean()),
         "calibration_error": calibration_error(truth, found),
     }
+
+
+def sure_scores(model: Model, samples: Sequence[Sample]) -> dict[str, float]:
+    """How often an answer is sure, and how often it is then right (balanced steps by their largest sensitivity)."""
+    sure, right = 0, 0
+    for one in samples:
+        every = judge(one.seen, model).every
+        said = int(every.mean(axis=0).argmax())
+        if every[:, said].min() >= SURE:
+            sure += 1
+            right += LABELS[said] == one.label
+    return {"sure": sure / len(samples), "right_when_sure": right / sure if sure else 1.0}
 
 
 def macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
@@ -77,7 +110,7 @@ def macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
 
 
 def calibration_error(truth: NDArray[np.int64], found: Rows) -> float:
-    """Expected calibration error of the first label, in 15 bins of equal width."""
+    """Expected calibration error of the first label, in 15 bins of equal width (Naeini et al., AAAI'15)."""
     sure, right = found.max(axis=1), found.argmax(axis=1) == truth
     bins = np.minimum((sure * _BINS).astype(int), _BINS - 1)
     gaps = [abs(sure[bins == one].mean() - right[bins == one].mean()) * (bins == one).mean() for one in np.unique(bins)]
@@ -85,31 +118,33 @@ def calibration_error(truth: NDArray[np.int64], found: Rows) -> float:
 
 
 def rule_scores(samples: Sequence[Sample]) -> dict[str, float]:
-    """Macro F1 of the usual rules of thumb on the same captures."""
-    truth = np.array([LABELS.index(one.label) for one in samples])
+    """Macro F1 of the usual rules of thumb, on the same captures of steps that something bounds."""
+    clear = [one for one in samples if one.lead >= CLEAR_LEAD]
+    truth = np.array([LABELS.index(one.label) for one in clear])
     return {
-        name: macro_f1(truth, np.array([LABELS.index(rule(one.seen)) for one in samples]))
-        for name, rule in RULES.items()
+        name: macro_f1(truth, np.array([LABELS.index(rule(one.seen)) for one in clear])) for name, rule in RULES.items()
     }
 
 
-def host_agreement(samples: Sequence[Sample]) -> float:
-    """Share of samples where the host-bound statement leads exactly when the host's sensitivity is the largest."""
-    nothing = dict.fromkeys(LABELS, 1 / len(LABELS))
-    return float(np.mean([judge(one.seen, nothing).host_bound == one.host_leads for one in samples]))
+_LOW_UTILISATION, _MUCH_COMMUNICATION = 0.5, 0.1
+"""Thresholds of the TensorBoard profiler plugin and of common guides."""
 
 
-def _communication_over(limit: float) -> Callable[[Features], str]:
+def _by_utilisation(communicates: Callable[[Features], float]) -> Callable[[Features], str]:
     def rule(features: Features) -> str:
-        if features.exposed_communication_share + features.hidden_communication_share > limit:
-            return COMMUNICATION
-        return _larger(features)
+        if 1 - features.idle_share < _LOW_UTILISATION:
+            return HOST
+        return COMMUNICATION if communicates(features) > _MUCH_COMMUNICATION else _larger(features)
 
     return rule
 
 
-def _exposed_over(limit: float) -> Callable[[Features], str]:
-    return lambda features: COMMUNICATION if features.exposed_communication_share > limit else _larger(features)
+def _all_communication(features: Features) -> float:
+    return features.exposed_communication_share + features.hidden_communication_share
+
+
+def _exposed(features: Features) -> float:
+    return features.exposed_communication_share
 
 
 def _larger(features: Features) -> str:
@@ -117,17 +152,24 @@ def _larger(features: Features) -> str:
     return COMPUTE if arithmetic >= features.memory_kernel_share else MEMORY
 
 
-def _largest(features: Features) -> str:
+def _largest(features: Features, streaming: float = 0.0) -> str:
+    arithmetic = features.matmul_share + features.attention_share
     shares = {
-        COMPUTE: features.matmul_share + features.attention_share,
-        MEMORY: features.memory_kernel_share,
-        COMMUNICATION: features.exposed_communication_share,
+        COMPUTE: arithmetic * (1 - streaming),
+        MEMORY: features.memory_kernel_share + arithmetic * streaming,
+        COMMUNICATION: features.exposed_communication_share - (features.waiting_share or 0.0),
+        HOST: features.idle_share + features.copy_share + (features.waiting_share or 0.0),
     }
     return max(shares, key=lambda name: shares[name])
 
 
+def _largest_with_shapes(features: Features) -> str:
+    return _largest(features, features.streaming_share or 0.0)
+
+
 RULES: Mapping[str, Callable[[Features], str]] = {
-    "communication over 10 %": _communication_over(0.1),
-    "exposed communication over 10 %": _exposed_over(0.1),
+    "utilisation under 50 %, communication over 10 %": _by_utilisation(_all_communication),
+    "utilisation under 50 %, exposed communication over 10 %": _by_utilisation(_exposed),
     "largest share of the time": _largest,
+    "largest share of the time, products split by their shapes where these are known": _largest_with_shapes,
 }

@@ -12,16 +12,18 @@ from numpy.random import Generator
 from advisor.engine.calibrated import constant
 from advisor.engine.candidates import AS_IS, Candidates, Speed
 from advisor.engine.collectives import Floats
-from advisor.engine.demand import demand_of, passes_per_step
+from advisor.engine.demand import Demand, demand_of
 from advisor.engine.described import described_parts
+from advisor.engine.kernels import Work
 from advisor.engine.shapes import bytes_per_value, counted
-from advisor.engine.stacks import stack_of
+from advisor.engine.stacks import Stack, stack_of
 from advisor.engine.step import job_of, step_parts
+from advisor.engine.transformer import tokens_per_pass
 from advisor.training.jobs import Job
 from catalog.specs import AcceleratorSpec
-from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode
+from profiling.workload import KernelClass, KernelWork, MeasuredStep, Mode, Workload
 
-RESOURCES = ("compute", "memory", "communication")
+RESOURCES = ("compute", "memory", "communication", "host")
 FASTER = 1.1
 _FLOOR_POWER = 4
 _LAYER_LAUNCH_S = 0.0002
@@ -32,34 +34,46 @@ _LAUNCH_SHARE = 1 / 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """Seconds of one step by what the kernels are named, and their numbers; one row per candidate."""
+    """Seconds of one step by what the kernels are named, and their numbers; one row per candidate.
+
+    ``streaming_s``: the part of ``matmul_s`` that memory bounds; ``cached_s``: the part of ``attention_s`` that reads
+    cached keys and values. ``copy_s``: copies that a captured step shows. ``bubble_s``: pipeline stages without work.
+    ``narrow_s``: the part of ``matmul_s`` in products of few rows, NaN where these are not known.
+    """
 
     matmul_s: Floats
+    streaming_s: Floats
     attention_s: Floats
+    cached_s: Floats
     memory_s: Floats
     other_s: Floats
     copy_s: Floats
     exposed_s: Floats
     hidden_s: Floats
+    bubble_s: Floats
     host_s: Floats
     matmul_kernels: Floats
     attention_kernels: Floats
     memory_kernels: Floats
     other_kernels: Floats
+    narrow_s: Floats
+
+    @property
+    def kernels_s(self) -> Floats:
+        return self.matmul_s + self.attention_s + self.memory_s + self.other_s
 
     @property
     def step_s(self) -> Floats:
-        return (
-            self.matmul_s + self.attention_s + self.memory_s + self.other_s + self.copy_s + self.exposed_s + self.host_s
-        )
+        return self.kernels_s + self.copy_s + self.exposed_s + self.bubble_s + self.host_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Odds:
-    """What differs from run to run, per row: factors on the engine's times, and time that no resource shortens.
+    """What differs from run to run, per row: factors on the engine's times, and time beside them.
 
-    ``waiting`` over exposed communication; ``extra_idle`` and ``extra_copy`` over the step. ``device_copies``: part of
-    the copies that stays within a GPU's memory.
+    ``waiting`` over exposed communication; ``late``: the part of it for ranks whose hosts are late, the rest is for
+    ranks that have more to do. ``extra_idle`` and ``extra_copy`` over the step. ``device_copies``: part of all
+    copies that stays within a GPU's memory.
     """
 
     matmul: Floats
@@ -67,6 +81,7 @@ class Odds:
     memory: Floats
     link: Floats
     waiting: Floats
+    late: Floats
     extra_idle: Floats
     extra_copy: Floats
     device_copies: Floats
@@ -87,6 +102,7 @@ def draw_odds(rows: int, generator: Generator) -> Odds:
         memory=factor(0.25),
         link=factor(0.35),
         waiting=sometimes(0.6, 0.15, 1.0) + sometimes(0.3, 2.0, 1.0),
+        late=generator.beta(0.5, 0.35, rows),
         extra_idle=sometimes(0.7, 0.05, 1.2) + sometimes(0.45, 1.5, 1.2),
         extra_copy=sometimes(0.6, 0.005, 1.0) + sometimes(0.08, 0.2, 1.0),
         device_copies=generator.beta(0.7, 0.7, rows),
@@ -101,83 +117,135 @@ def spent(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Odds,
 
 
 def sensitivities(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Odds) -> Floats:
-    """S_r of ``RESOURCES`` and of the host, shape ``[row, 4]``, found by making each 10 % faster in turn."""
+    """S_r of ``RESOURCES``, shape ``[row, 4]``, found by making each 10 % faster in turn."""
     base = spent(job, traced, candidates, odds)
-    saved = {
-        name: base.step_s - spent(job, traced, candidates, odds, Speed(**{name: FASTER})).step_s
-        for name in (*RESOURCES, "host")
-    }
-    less = 1 - 1 / FASTER
-    saved["memory"] = saved["memory"] + less * odds.device_copies * (base.copy_s + odds.extra_copy * base.step_s)
-    saved["host"] = saved["host"] + less * odds.extra_idle * base.step_s
-    step_s = base.step_s + lasting_s(base, odds)
-    return np.stack([np.log(step_s / (step_s - part)) / np.log(FASTER) for part in saved.values()], axis=1)
+    step_s = whole_s(base, base, odds, AS_IS)
+    faster = [Speed(**{name: FASTER}) for name in RESOURCES]
+    found = [whole_s(base, spent(job, traced, candidates, odds, speed), odds, speed) for speed in faster]
+    return np.clip(np.stack([np.log(step_s / one) / np.log(FASTER) for one in found], axis=1), 0.0, 1.0)
 
 
-def lasting_s(base: Spent, odds: Odds) -> Floats:
-    """Waiting, extra idle and extra copies of the step."""
-    return odds.waiting * base.exposed_s + (odds.extra_idle + odds.extra_copy) * base.step_s
+def whole_s(base: Spent, now: Spent, odds: Odds, speed: Speed) -> Floats:
+    """The step with waiting, extra idle and extra copies: ``base`` is the step as it is, ``now`` that at ``speed``.
+
+    A late host is less late when it is faster, a rank that has more to do when its kernels are.
+    """
+    waiting = odds.late / speed.host + (1 - odds.late) * now.kernels_s / np.maximum(base.kernels_s, 1e-12)
+    copies = odds.device_copies / speed.memory + (1 - odds.device_copies) / speed.host
+    idle_s = odds.extra_idle * base.step_s / speed.host
+    return now.step_s - now.copy_s + waiting_s(base, odds) * waiting + idle_s + copied_s(base, odds) * copies
+
+
+def waiting_s(base: Spent, odds: Odds) -> Floats:
+    return odds.waiting * base.exposed_s
+
+
+def copied_s(base: Spent, odds: Odds) -> Floats:
+    """All copies under which nothing else runs."""
+    return base.copy_s + odds.extra_copy * base.step_s
 
 
 def _described(job: Job, candidates: Candidates, odds: Odds, speed: Speed) -> Spent:
-    workload, stack = job.workload, job.stack
-    if workload.model is None:
-        raise ValueError("a described job has a model shape")
-    shape = counted(workload.model, workload.parameters)
+    workload, stack, zero = job.workload, job.stack, np.zeros(len(candidates))
     usual = stack_of(workload.stack)
-    demand, chip = demand_of(workload, candidates, speed, usual), candidates.hardware.compute.training_scale
-    parts = described_parts(workload, candidates, speed)
-    passes, counts = demand.passes, _counts(job, shape.layers, candidates)
-    zero, fused, pieces = np.zeros(len(candidates)), workload.flash_attention, demand.pieces
-    products_s = odds.matmul * passes * pieces.products.total_s * usual.products_scale * chip
-    streamed = 1 + stack.streaming_share / (1 - stack.streaming_share) / speed.memory
-    attention = pieces.attention.times(usual.attention_scale * chip)
-    scores_s = odds.attention * passes * attention.compute_s + passes * _cache_s(job, candidates, speed)
-    traffic_factor = stack.traffic_factor * usual.elementwise_scale
-    rest_s = passes * (pieces.elementwise.memory_s * traffic_factor + attention.memory_s + pieces.routing.memory_s)
-    update_s = demand.update.memory_s
-    matmul_s = _floored(products_s * streamed + (0.0 if fused else scores_s), counts.matmul)
-    attention_s = _floored(scores_s, counts.attention) if fused else zero
-    memory_s = _floored(odds.memory * (rest_s + update_s), counts.memory)
-    exposed_s = odds.link * parts.communication_exposed_s
-    launching_s = counts.passes * _LAYER_LAUNCH_S * stack.host_factor / speed.host
+    demand, parts = demand_of(workload, candidates, speed, usual), described_parts(workload, candidates, speed)
+    passes, counts, fused = demand.passes, _counts(job, demand), workload.flash_attention
+    dense, experts = (work.times(odds.matmul * passes) for work in _products(demand, usual, candidates))
+    products, narrow_s = dense + experts, _narrow_s(workload, candidates, dense, experts)
+    scores = demand.pieces.attention.times(usual.attention_scale * candidates.hardware.compute.training_scale * passes)
+    cache_s = passes * _cache_s(job, candidates, speed)
+    scores_s = odds.attention * scores.compute_s
+    rest = demand.pieces.elementwise.times(stack.traffic_factor * usual.elementwise_scale) + demand.pieces.routing
+    rest_s = odds.memory * (passes * rest.memory_s + scores.memory_s + demand.update.memory_s)
+    streaming_s = products.memory_s + products.total_s * _more(stack.streaming_share) / speed.memory
+    named_matmul_s = products.compute_s + streaming_s
+    if not fused:
+        streaming_s, narrow_s = streaming_s + cache_s, narrow_s + cache_s
+        named_matmul_s = named_matmul_s + scores_s + cache_s
+    matmul_s = _floored(named_matmul_s, counts.matmul)
+    attention_s = _floored(scores_s + cache_s, counts.attention) if fused else zero
+    memory_s, exposed_s = _floored(rest_s, counts.memory), odds.link * parts.communication_exposed_s
+    busy_s = matmul_s + attention_s + memory_s + exposed_s
+    host_s = _host_s(busy_s, counts.layers * _LAYER_LAUNCH_S * stack.host_factor / speed.host)
     return Spent(
         matmul_s=matmul_s,
+        streaming_s=matmul_s * streaming_s / np.maximum(named_matmul_s, 1e-12),
         attention_s=attention_s,
+        cached_s=attention_s * cache_s / np.maximum(scores_s + cache_s, 1e-12),
         memory_s=memory_s,
         other_s=zero,
         copy_s=zero,
         exposed_s=exposed_s,
         hidden_s=odds.link * parts.communication_hidden_s,
-        host_s=_host_s(matmul_s + attention_s + memory_s + exposed_s, launching_s),
+        bubble_s=(demand.pp - 1) / demand.vpp * (busy_s + host_s) / np.ceil(passes),
+        host_s=host_s,
         matmul_kernels=counts.matmul,
         attention_kernels=counts.attention if fused else zero,
         memory_kernels=counts.memory,
         other_kernels=zero,
+        narrow_s=matmul_s * narrow_s / np.maximum(named_matmul_s, 1e-12),
     )
+
+
+def _products(demand: Demand, usual: Stack, candidates: Candidates) -> tuple[Work, Work]:
+    """Of the dense layers, and of routed experts."""
+    chip = candidates.hardware.compute.training_scale
+    dense, experts = demand.pieces.products.times(usual.products_scale), demand.pieces.experts.times(usual.expert_scale)
+    return dense.times(chip), experts.times(chip)
+
+
+def _more(share: float) -> float:
+    """What comes on top for this share of the whole."""
+    return share / (1 - share)
+
+
+_FEW_ROWS = ((8, 0.95), (16, 0.9), (32, 0.8), (64, 0.25), (np.inf, 0.04))
+"""Products of at most so many rows, and how much of their time libraries spend in kernels with narrow tiles."""
+
+
+def _narrow_s(workload: Workload, candidates: Candidates, dense: Work, experts: Work) -> Floats:
+    """Time of products with few rows: tokens in a pass, of which each expert gets its part."""
+    if workload.model is None:
+        return np.full(len(candidates), np.nan)
+    shape = counted(workload.model, workload.parameters)
+    tokens = tokens_per_pass(shape, candidates)
+    found = _narrow_share(tokens, workload.precision) * dense.total_s
+    if not shape.moe_layers:
+        return found
+    routed = tokens * shape.experts_per_token * candidates.ep / shape.experts
+    return found + _narrow_share(routed, workload.precision) * experts.total_s
+
+
+def _narrow_share(rows: Floats, precision: str) -> Floats:
+    """Without tensor cores a quarter of the rows is enough to compute rather than to read weights."""
+    limits, shares = zip(*_FEW_ROWS, strict=True)
+    rows = rows * (4 if precision == "fp32" else 1)
+    return np.array(shares)[np.searchsorted(np.array(limits), rows)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Counts:
-    """Kernels of one step; ``passes``: layers gone through, a backward pass counting twice."""
+    """Kernels of one step; ``layers``: layers gone through, a backward pass counting twice."""
 
-    passes: Floats
+    layers: Floats
     matmul: Floats
     attention: Floats
     memory: Floats
 
 
-def _counts(job: Job, layers: int, candidates: Candidates) -> _Counts:
-    training = job.workload.mode is Mode.TRAINING
-    passes = passes_per_step(job.workload, candidates)
-    forward = passes * layers * (1.0 + candidates.recompute)
-    backward = passes * layers * (1.0 if training else 0.0)
-    update = layers * 2.0 if training else 1.0
+_BACKWARD_SHARE = 0.85
+"""Element-wise kernels of a pass through a layer, forward and backward together, over those of a forward pass alone."""
+
+
+def _counts(job: Job, demand: Demand) -> _Counts:
+    layers = demand.layer_launches * np.ceil(demand.passes)
+    once = 2.0 if job.workload.mode is Mode.TRAINING else 0.1
+    share = _BACKWARD_SHARE if job.workload.mode is Mode.TRAINING else 1.0
     return _Counts(
-        passes=forward + 2 * backward,
-        matmul=job.stack.matrix_kernels * (forward + 2 * backward) + passes,
-        attention=forward + 2 * backward,
-        memory=job.stack.memory_kernels * (forward + 1.5 * backward) + update,
+        layers=layers,
+        matmul=job.stack.matrix_kernels * layers + demand.passes,
+        attention=layers,
+        memory=job.stack.memory_kernels * share * layers + once * demand.layer_launches + 1.0,
     )
 
 
@@ -209,25 +277,28 @@ def _carried(job: Job, traced: AcceleratorSpec, candidates: Candidates, odds: Od
     for work in step.kernels:
         seconds[work.kernel_class] = _alone_s(job, work, traced, candidates, speed)
         launches[work.kernel_class] = zero + work.launches
-    matmul_s = odds.matmul * (
-        seconds[KernelClass.MATMUL] * (1 - job.stack.streaming_share) + _streamed_s(job, traced, candidates, speed)
-    )
+    streaming_s = odds.matmul * _streamed_s(job, traced, candidates, speed)
+    matmul_s = odds.matmul * seconds[KernelClass.MATMUL] * (1 - job.stack.streaming_share) + streaming_s
     memory_s = odds.memory * seconds[KernelClass.MEMORY]
     launching_s = sum(launches.values()) * _LAUNCH_SHARE * _LAYER_LAUNCH_S * job.stack.host_factor / speed.host
     whole = step_parts(job_of(job.workload, traced), candidates, speed)
     return Spent(
         matmul_s=matmul_s,
+        streaming_s=streaming_s,
+        cached_s=zero,
         attention_s=odds.attention * seconds[KernelClass.ATTENTION],
         memory_s=memory_s,
         other_s=seconds[KernelClass.OTHER],
         copy_s=seconds[KernelClass.COPY],
         exposed_s=odds.link * whole.communication_exposed_s,
         hidden_s=odds.link * whole.communication_hidden_s,
+        bubble_s=zero,
         host_s=_host_s(matmul_s + memory_s, launching_s),
         matmul_kernels=launches[KernelClass.MATMUL],
         attention_kernels=launches[KernelClass.ATTENTION],
         memory_kernels=launches[KernelClass.MEMORY],
         other_kernels=launches[KernelClass.OTHER],
+        narrow_s=np.full(len(candidates), np.nan),
     )
 
 

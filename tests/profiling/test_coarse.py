@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiling.bottleneck import COMMUNICATION, COMPUTE, LABELS, MEMORY, Bottleneck
+from profiling.bottleneck import COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY, WORK_LABELS, Bottleneck
 from profiling.bottleneck_messages import FINDINGS
 from profiling.coarse import LEAST_SAMPLES, coarse_bottleneck
 from profiling.evidence import (
@@ -27,7 +27,6 @@ from tests.paths import SHARED
 
 TRACES = SHARED / "traces" if SHARED else None
 KINDS = ("nsys-txt", "ncu-clima", "smi-querycsv", "dcgm-h800")
-HOST = "host_idle"
 
 
 def _loads(*devices: DeviceLoad) -> Bottleneck:
@@ -51,7 +50,7 @@ def _sums(launches: int = 50, /, **times: int) -> Bottleneck:
 
 def test_busy_tensor_cores_mean_compute() -> None:
     found = _loads(_load(utilisation=1.0, sm_active=0.9, tensor_active=0.6, dram_active=0.3))
-    assert found.label == COMPUTE
+    assert found.label == found.work_label == COMPUTE
     assert not found.host_bound
 
 
@@ -73,13 +72,24 @@ def test_utilisation_alone_tells_nothing_of_the_resource() -> None:
     found = _loads(_load(utilisation=0.97))
     assert found.label is None
     assert found.statement.code == BottleneckCode.ONLY_UTILISATION
-    assert set(found.probabilities.values()) == {1 / 3}
+    assert {found.probabilities[label] for label in WORK_LABELS} == {1 / 3}
 
 
 def test_a_device_that_mostly_idles_is_host_bound() -> None:
     found = _loads(_load(utilisation=0.04, memory_utilisation=0.01))
-    assert (found.label, found.host_bound) == (None, True)
+    assert (found.label, found.host_bound) == (HOST, True)
     assert found.statement.params == {"percent": 96.0}
+
+
+def test_memory_that_is_nearly_always_read_means_memory() -> None:
+    assert _loads(_load(utilisation=0.98, memory_utilisation=0.85)).label == MEMORY
+    assert _loads(_load(utilisation=0.98, memory_utilisation=0.4)).label is None
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_more_idle_time_never_speaks_against_the_host(one: float, other: float) -> None:
+    busy, busier = sorted((one, other))
+    assert _loads(_load(utilisation=busy)).probabilities[HOST] >= _loads(_load(utilisation=busier)).probabilities[HOST]
 
 
 def test_devices_that_the_job_does_not_use_do_not_count() -> None:
@@ -184,12 +194,13 @@ def test_probabilities_add_up_and_are_never_sure(devices: list[DeviceLoad]) -> N
     if not found.probabilities:
         assert found.label is None
         return
-    assert set(found.probabilities) == set(LABELS)
+    assert set(found.probabilities) == set(LABELS if found.host_bound is not None else WORK_LABELS)
     assert sum(found.probabilities.values()) == pytest.approx(1)
     assert max(found.probabilities.values()) <= 0.8
+    assert not found.sure
     only_utilisation = all(load.tensor_active is None and load.dram_active is None for load in devices)
     if only_utilisation:
-        assert max(found.probabilities.values()) <= 0.65
+        assert max(found.probabilities[label] for label in WORK_LABELS) <= 0.75
 
 
 def test_every_finding_has_a_sentence() -> None:
@@ -214,7 +225,7 @@ def test_agrees_with_careful_people(row: dict[str, str]) -> None:
     assert TRACES is not None
     found = coarse_bottleneck(read(TRACES / row["path"]).evidence)
     assert found is not None
-    said = HOST if found.host_bound else found.label
+    said = "host_idle" if found.label == HOST else found.label
     if row["confidence"] == "high":
         assert said == row["label"]
     elif row["confidence"] == "medium":

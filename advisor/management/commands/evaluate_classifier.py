@@ -9,8 +9,8 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError
 
 from advisor.training.samples import make_samples
-from advisor.training.scores import grouped_scores, host_agreement, model_scores, rule_scores
-from profiling.classifier import ModelRefused, description, kernel_guesses, loaded_model, model_sha256
+from advisor.training.scores import grouped_scores, model_scores, rule_scores, sure_scores
+from profiling.stored_model import ModelRefused, description, loaded_model, model_sha256
 
 SEED_AFTER_TRAINING, SAMPLES = 1_000, 3_000
 
@@ -25,9 +25,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", dest="as_json")
 
     def handle(self, *, seed: int | None, samples: int, as_json: bool, **_: Any) -> None:
-        os.environ["OMP_NUM_THREADS"] = "1"  # many small predictions, and threads only wait for each other
+        os.environ["OMP_NUM_THREADS"] = "1"  # many small fits, and threads only wait for each other
         try:
-            model, guesses = loaded_model(), kernel_guesses()
+            model = loaded_model()
         except ModelRefused as refused:
             raise CommandError(str(refused), returncode=2) from refused
         seed = seed if seed is not None else int(description()["training"]["seed"]) + SEED_AFTER_TRAINING
@@ -36,9 +36,9 @@ class Command(BaseCommand):
             "model_sha256": model_sha256(),
             "seed": seed,
             "samples": samples,
-            "stored": model_scores(model, guesses, fresh),
+            "stored": model_scores(model, fresh),
+            "sure": sure_scores(model, fresh),
             "refitted": grouped_scores(fresh),
             "rules_macro_f1": rule_scores(fresh),
-            "host_agreement": host_agreement(fresh),
         }
         self.stdout.write(json.dumps(document) if as_json else json.dumps(document, indent=1))

@@ -1,0 +1,203 @@
+"""The answer about a bottleneck in words: the statement that leads, its evidence, and what to be careful about."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from profiling.bottleneck import (
+    COMMUNICATION,
+    HOST,
+    LABELS,
+    LEAST_KERNELS,
+    MANY_UNCLASSIFIED,
+    SURE,
+    WORK_LABELS,
+    WORTH_SAYING,
+    Bottleneck,
+    clear_label,
+    label_statement,
+    percent_note,
+)
+from profiling.estimates import STREAMING, UNKNOWN_KERNELS, WAITING, Filled, Rows
+from profiling.features import Features
+from profiling.notes import BottleneckCode, Note
+
+_IDLE = 0.1
+_SHORT_KERNEL_S = 5e-5
+_UNEVEN = 0.35
+_NARROW = 0.3
+
+
+def too_few(features: Features) -> Bottleneck:
+    """The answer where too few kernels were seen to judge by."""
+    statement = Note(BottleneckCode.TOO_FEW_KERNELS, {"count": features.kernels, "least": LEAST_KERNELS})
+    return Bottleneck(
+        label=None, probabilities={}, host_bound=None, evidence=(statement, *_evidence(features)), warnings=()
+    )
+
+
+def found(features: Features, ways: Filled, every: Rows, work: Rows) -> Bottleneck:
+    """The answer from the probabilities for every way to fill what is missing.
+
+    ``every``: of ``LABELS``, shape ``(way, 4)``, or of ``WORK_LABELS`` where idle time cannot be seen; ``work``: of
+    ``WORK_LABELS``, ``(way, 3)``.
+    """
+    labels = LABELS if every.shape[1] == len(LABELS) else WORK_LABELS
+    probabilities = dict(zip(labels, every.mean(axis=0).tolist(), strict=True))
+    of_work = dict(zip(WORK_LABELS, work.mean(axis=0).tolist(), strict=True))
+    label, work_label = clear_label(probabilities), clear_label(of_work)
+    then = [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if label == HOST and work_label else []
+    statement = _statement(features, label, probabilities, _doubt(features, ways, every))
+    return Bottleneck(
+        label=label,
+        sure=label is not None and bool(every[:, labels.index(label)].min() >= SURE),
+        work_label=work_label,
+        probabilities=probabilities,
+        host_bound=label == HOST if HOST in probabilities else None,
+        evidence=(statement, *then, *_evidence(features)),
+        warnings=tuple(_warnings(features, label)),
+    )
+
+
+def _statement(features: Features, label: str | None, probabilities: Mapping[str, float], doubt: Note | None) -> Note:
+    most = max(
+        features.matmul_share + features.attention_share,
+        features.memory_kernel_share,
+        features.other_kernel_share,
+        transfer_share(features),
+    )
+    if (features.waiting_share or 0.0) > most:
+        return percent_note(BottleneckCode.WAITING_LEADS, features.waiting_share or 0.0)
+    if label == HOST:
+        return _lost_statement(_lost(features), most)
+    if label is None and doubt is not None:
+        return doubt
+    if label == COMMUNICATION and features.waiting_share is None:
+        return percent_note(BottleneckCode.COMMUNICATION_OR_WAITING, probabilities[label])
+    return label_statement(label, probabilities)
+
+
+def transfer_share(features: Features) -> float:
+    """Exposed communication without the waiting that is known of."""
+    return max(features.exposed_communication_share - (features.waiting_share or 0.0), 0.0)
+
+
+_DOUBTS = {STREAMING: BottleneckCode.UNSURE_STREAMING, WAITING: BottleneckCode.UNSURE_WAITING}
+
+
+def _doubt(features: Features, ways: Filled, every: Rows) -> Note | None:
+    """The missing piece on which the likeliest label hangs most; None where it hangs on none."""
+    spread = {piece: _spread(getattr(ways, piece), every) for piece in ways.pieces}
+    piece = max(spread, key=lambda name: spread[name], default=None)
+    if piece is None or not spread[piece]:
+        return None
+    if piece == UNKNOWN_KERNELS:
+        return percent_note(BottleneckCode.UNSURE_KERNELS, features.unclassified_share or 0.0)
+    return Note(_DOUBTS[piece]) if piece in _DOUBTS else None
+
+
+def _spread(values: Rows, every: Rows) -> float:
+    """How far probabilities move with one piece, where the likeliest label changes with it; else 0."""
+    means = np.stack([every[values == value].mean(axis=0) for value in np.unique(values)])
+    return float(np.ptp(means, axis=0).max()) if len(np.unique(means.argmax(axis=1))) > 1 else 0.0
+
+
+def _lost_statement(lost: Mapping[BottleneckCode, float], most: float) -> Note:
+    """The largest loss where it alone is longer than any resource works, else all of them together."""
+    code = max(lost, key=lost.__getitem__)
+    if lost[code] > most:
+        return percent_note(code, lost[code])
+    return percent_note(BottleneckCode.LOST_LEADS, min(sum(lost.values()), 1.0))
+
+
+def _lost(features: Features) -> dict[BottleneckCode, float]:
+    """Shares of the time that no faster GPU or link would shorten, by cause."""
+    gap, copies = features.host_gap_share or 0.0, features.host_copy_share
+    if gap <= features.idle_share / 2:
+        idle = BottleneckCode.IDLE_LEADS
+    else:
+        loading = (features.input_share or 0.0) > gap / 2
+        idle = BottleneckCode.INPUT_LEADS if loading else BottleneckCode.HOST_LEADS
+    return {
+        idle: features.idle_share,
+        BottleneckCode.COPIES_LEAD: features.copy_share if copies is None else copies,
+        BottleneckCode.WAITING_LEADS: features.waiting_share or 0.0,
+    }
+
+
+def _evidence(features: Features) -> list[Note]:
+    """Where the time went, the largest share first, then what kernels are like."""
+    shares = {
+        BottleneckCode.MATMUL_SHARE: features.matmul_share,
+        BottleneckCode.ATTENTION_SHARE: features.attention_share,
+        BottleneckCode.MEMORY_KERNEL_SHARE: features.memory_kernel_share,
+        BottleneckCode.OTHER_KERNEL_SHARE: features.other_kernel_share,
+        BottleneckCode.COPY_SHARE: features.copy_share,
+        BottleneckCode.EXPOSED_COMMUNICATION: features.exposed_communication_share,
+        BottleneckCode.IDLE_SHARE: features.idle_share,
+    }
+    said = sorted((code for code in shares if shares[code] >= WORTH_SAYING), key=lambda code: -shares[code])
+    notes = [percent_note(code, shares[code]) for code in said]
+    communication = features.exposed_communication_share + features.hidden_communication_share
+    if features.overlap_ratio is not None and communication >= WORTH_SAYING:
+        notes.append(percent_note(BottleneckCode.HIDDEN_COMMUNICATION, features.overlap_ratio))
+    return [*notes, *_kernel_evidence(features)]
+
+
+def _kernel_evidence(features: Features) -> list[Note]:
+    notes = []
+    if features.mean_kernel_s is not None and features.short_kernel_share is not None:
+        params = {
+            "microseconds": round(1e6 * features.mean_kernel_s, 1),
+            "short": round(100 * features.short_kernel_share, 1),
+        }
+        notes.append(Note(BottleneckCode.MEAN_KERNEL, params))
+    if features.matmul_share < WORTH_SAYING:
+        return notes
+    streaming, narrow = features.streaming_share, features.narrow_share
+    if streaming is not None and streaming >= WORTH_SAYING:
+        notes.append(percent_note(BottleneckCode.STREAMING_MATMULS, streaming))
+    elif streaming is None and narrow is not None and narrow >= _NARROW:
+        notes.append(percent_note(BottleneckCode.NARROW_MATMULS, narrow))
+    return notes
+
+
+def _warnings(features: Features, label: str | None) -> list[Note]:
+    notes = [*_idle_warnings(features), *_communication_warnings(features)]
+    unclassified = features.unclassified_share or 0.0
+    if unclassified > MANY_UNCLASSIFIED:
+        notes.append(percent_note(BottleneckCode.MANY_UNCLASSIFIED, unclassified))
+    matmul_leads = features.matmul_share > max(features.memory_kernel_share, transfer_share(features))
+    short = features.mean_kernel_s is not None and features.mean_kernel_s < _SHORT_KERNEL_S
+    untold = features.streaming_share is None and features.narrow_share is None
+    if label is not None and matmul_leads and short and untold:
+        notes.append(Note(BottleneckCode.SHORT_MATMULS))
+    return notes
+
+
+def _idle_warnings(features: Features) -> list[Note]:
+    idle, late, loading = features.idle_share, features.host_gap_share, features.input_share or 0.0
+    if idle <= _IDLE:
+        return []
+    if late is None:
+        return [percent_note(BottleneckCode.HOST_BOUND_UNVERIFIED, idle)]
+    notes = [percent_note(BottleneckCode.INPUT_BOUND, loading)] if loading >= WORTH_SAYING else []
+    if late - loading > idle / 2:
+        return [*notes, percent_note(BottleneckCode.HOST_BOUND, late - loading)]
+    if late <= idle / 2:
+        return [*notes, percent_note(BottleneckCode.IDLE_THOUGH_LAUNCHED, idle)]
+    return notes
+
+
+def _communication_warnings(features: Features) -> list[Note]:
+    exposed, waiting, uneven = features.exposed_communication_share, features.waiting_share, features.uneven_share
+    if exposed <= WORTH_SAYING:
+        return []
+    if waiting is None:
+        notes = [percent_note(BottleneckCode.COMMUNICATION_UNVERIFIED, exposed)]
+        if uneven is not None and uneven >= _UNEVEN:
+            notes.append(percent_note(BottleneckCode.UNEVEN_CALLS, uneven))
+        return notes
+    if waiting > exposed / 2:
+        return [percent_note(BottleneckCode.MOSTLY_WAITING, min(waiting / exposed, 1.0))]
+    return []
