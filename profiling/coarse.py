@@ -23,6 +23,7 @@ from profiling.bottleneck import (
 from profiling.evidence import DeviceLoad, DeviceLoads, Evidence, KernelProfiles, KernelSums, ServingLoad, StepSummary
 from profiling.kernels import COMMUNICATING, Family, classify
 from profiling.notes import BottleneckCode, Note
+from profiling.serving_load import prompt_share, reads_weights, serving_notes
 from profiling.step_pages import from_pages
 from profiling.timeline import WorkKind
 from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host
@@ -50,9 +51,6 @@ _SURE_OF_UTILISATION = 0.45
 see overlap; utilisation does not see the units, and of the memory only whether it is
 near its peak."""
 
-_FEW_ROWS = 32
-"""Up to as many rows a matrix product reads weights rather than computes, as in ``Features.narrow_share``; then memory
-that is busy is at its limit, which utilisation alone does not tell from products that compute."""
 _NOT_MEASURED = 0.3
 _WAITING_LOOKS_BUSY = 0.5
 """With several devices, part of the time in which kernels run and leave the memory alone that may be collectives: they
@@ -144,7 +142,7 @@ def _from_loads(loads: Sequence[DeviceLoad], serving: ServingLoad | None) -> Bot
     if not said:
         return None
     busy = _busy(loads)
-    weights, sure = _load_weights(loads, busy, few_rows=serving is not None and _rows(serving) <= _FEW_ROWS)
+    weights, sure = _load_weights(loads, busy, serving if reads_weights(serving) else None)
     samples = sum(load.samples for load in loads)
     if samples < LEAST_SAMPLES:
         statement = Note(BottleneckCode.TOO_FEW_SAMPLES, {"count": samples, "least": LEAST_SAMPLES})
@@ -163,25 +161,19 @@ def _from_loads(loads: Sequence[DeviceLoad], serving: ServingLoad | None) -> Bot
         work_label=work_label,
         probabilities=probabilities,
         host_bound=None if busy is None else label == HOST,
-        evidence=(statement, *then_bound_by(label, work_label), *said, *_serving_notes(serving)),
+        evidence=(statement, *then_bound_by(label, work_label), *said, *serving_notes(serving)),
         warnings=() if busy is not None else (Note(BottleneckCode.HOST_NOT_TOLD),),
     )
 
 
-def _rows(serving: ServingLoad) -> float:
-    """Of the matrix products of a pass that generates."""
-    return serving.requests * serving.rows_per_request
+def _load_weights(
+    loads: Sequence[DeviceLoad], busy: float | None, few_rows: ServingLoad | None
+) -> tuple[dict[str, float], float]:
+    """Weights of the resources, and how much they are worth: 0 where nothing tells of any.
 
-
-def _serving_notes(serving: ServingLoad | None) -> list[Note]:
-    if serving is None or _rows(serving) > _FEW_ROWS:
-        return []
-    params = {"requests": round(serving.requests, 1), "rows": round(_rows(serving))}
-    return [Note(BottleneckCode.FEW_ROWS, params)]
-
-
-def _load_weights(loads: Sequence[DeviceLoad], busy: float | None, *, few_rows: bool) -> tuple[dict[str, float], float]:
-    """Weights of the resources, and how much they are worth: 0 where nothing tells of any."""
+    ``few_rows``: load of a server whose products read weights. Then memory that is busy is at its limit, which
+    utilisation alone does not tell from products that compute.
+    """
     pipes, dram, memory = _most(loads, _PIPES), _mean(loads, "dram_active"), _mean(loads, "memory_utilisation")
     links = _links(loads)
     weights = {COMMUNICATION: links if links is not None else (_NOT_MEASURED if len(loads) > 1 else 0.0)}
@@ -193,14 +185,16 @@ def _load_weights(loads: Sequence[DeviceLoad], busy: float | None, *, few_rows: 
         both = pipes is not None and dram is not None
         return weights, (_SURE_OF_COUNTERS if both else _SURE_OF_UTILISATION) * min(near, 1.0)
     if memory is not None and busy:
-        weights[MEMORY] = min(memory / busy / (_DRAM_REACHED if few_rows else 1.0), 1.0)
-        near_its_peak = weights[MEMORY] >= _NEAR_A_PEAK
+        weights[MEMORY] = min(memory / busy / (1.0 if few_rows is None else _DRAM_REACHED), 1.0)
         waiting = _WAITING_LOOKS_BUSY if len(loads) > 1 else 0.0
         weights[COMMUNICATION] = max(waiting * (1 - weights[MEMORY]), links or 0.0)
         weights[COMPUTE] = (1 - waiting) * (1 - weights[MEMORY])
-        if near_its_peak and few_rows:
-            return weights, _SURE_OF_COUNTERS
-        return weights, _SURE_OF_BUSY_MEMORY if near_its_peak else _SURE_OF_UTILISATION
+        if weights[MEMORY] < _NEAR_A_PEAK:
+            return weights, _SURE_OF_UTILISATION
+        if few_rows is None:
+            return weights, _SURE_OF_BUSY_MEMORY
+        weights[COMPUTE] = min(weights[COMPUTE], prompt_share(few_rows))
+        return weights, _SURE_OF_COUNTERS
     weights[COMPUTE] = weights[MEMORY] = _NOT_MEASURED
     return weights, 0.0 if links is None else _SURE_OF_UTILISATION
 
