@@ -23,16 +23,26 @@ from profiling.features import Features
 from profiling.notes import BottleneckCode, Note
 
 _IDLE = 0.1
+_NEARLY_ALL = 0.8
 _SHORT_KERNEL_S = 5e-5
 _UNEVEN = 0.35
 _NARROW = 0.3
 
 
 def too_few(features: Features) -> Bottleneck:
-    """The answer where too few kernels were seen to judge by."""
-    statement = Note(BottleneckCode.TOO_FEW_KERNELS, {"count": features.kernels, "least": LEAST_KERNELS})
+    """The answer where too few kernels were seen to judge by: only that nearly all of the time is lost can be told."""
+    lost = _lost(features)
+    if sum(lost.values()) > _NEARLY_ALL:
+        label, statement = HOST, _lost_statement(lost, 1 - sum(lost.values()))
+    else:
+        params = {"count": features.kernels, "least": LEAST_KERNELS}
+        label, statement = None, Note(BottleneckCode.TOO_FEW_KERNELS, params)
     return Bottleneck(
-        label=None, probabilities={}, host_bound=None, evidence=(statement, *_evidence(features)), warnings=()
+        label=label,
+        probabilities={},
+        host_bound=True if label == HOST else None,
+        evidence=(statement, *_evidence(features)),
+        warnings=tuple(_idle_warnings(features)),
     )
 
 

@@ -71,11 +71,12 @@ def shown(base: Spent, odds: Odds, training: bool, generator: Generator) -> Show
     """
     rows = len(base.matmul_s)
     steps = np.ceil(_MOST_STEPS ** generator.random(rows)).astype(np.int64)
-    unnamed = _unnamed_shares(rows, generator)
     classes = np.stack([base.matmul_s, base.attention_s, base.memory_s])
+    unnamed = _unnamed_shares(classes, generator)
+    unnamed_s = (unnamed * classes).sum(axis=0)
     waited, copies, extra_idle = waiting_s(base, odds), copied_s(base, odds), odds.extra_idle * base.step_s
     step_s = base.step_s - base.copy_s + waited + copies + extra_idle
-    other_s, idle_s = base.other_s + unnamed * classes.sum(axis=0), base.host_s + extra_idle
+    other_s, idle_s = base.other_s + unnamed_s, base.host_s + extra_idle
     exposed_s = base.exposed_s + waited + base.bubble_s
     lengths = np.stack([*(classes * (1 - unnamed)), other_s, copies, exposed_s, idle_s])
     shares = lengths * generator.lognormal(0.0, 1.0, lengths.shape) ** (_STEP_VARIATION / np.sqrt(steps))
@@ -92,7 +93,7 @@ def shown(base: Spent, odds: Odds, training: bool, generator: Generator) -> Show
         host_gap=shares[6] * generator.beta(8, 1, rows),
         input=shares[6] * np.where(generator.random(rows) < 0.2, generator.beta(2, 1, rows), 0.0),
         host_copies=shares[4] * (1 - odds.device_copies),
-        unnamed=unnamed,
+        unnamed=unnamed_s / np.maximum(base.kernels_s, 1e-12),
         streaming=_streaming(base, generator),
         narrow=_narrow(base, generator),
         cached=_cached(base, generator),
@@ -155,11 +156,19 @@ def _quick_of_gamma(shape: Floats) -> Floats:
     return np.maximum(1 - ninth + _QUICK * np.sqrt(ninth), 0.0) ** 3
 
 
-def _unnamed_shares(rows: int, generator: Generator) -> Floats:
-    """Part of the kernel time whose kernels no name rule knows: mostly none, now and then much."""
-    kind = generator.random(rows)
-    little, much = generator.beta(1, 60, rows), generator.beta(1, 3, rows)
-    return np.select([kind < 0.1, kind < 0.4], [much, little], 0.0)
+def _unnamed_shares(classes: Floats, generator: Generator) -> Floats:
+    """Part of each class whose kernels no name rule knows, shape of ``classes``.
+
+    Products come from libraries, whose names are known. Other kernels are written for one program now and then, and in
+    programs without products nearly always.
+    """
+    rows = classes.shape[1]
+    some = generator.random(classes.shape) < np.array([[0.03], [0.08], [0.12]])
+    little = generator.random(classes.shape) < np.array([[0.0], [0.0], [0.3]])
+    much = np.where(some, generator.beta(1.0, 2.0, classes.shape), 0.0)
+    found = np.where(little & ~some, generator.beta(1.0, 60.0, classes.shape), much)
+    own = (classes[:2].sum(axis=0) < 0.05 * classes.sum(axis=0)) & (generator.random(rows) < 0.7)
+    return np.where(own, generator.beta(8.0, 1.0, classes.shape), found)
 
 
 def _short_share(times: Floats, counts: Floats) -> Floats:
