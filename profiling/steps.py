@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from profiling.breakdown import Window, whole_window
 from profiling.repetition import repeated_steps
-from profiling.timeline import UNKNOWN, StepSource, StepSpan, Timeline
+from profiling.timeline import UNKNOWN, StepSource, StepSpan, Timeline, WorkKind
 
 _OUTLIER = 2.0
 _LINKED_ENOUGH = 0.5
@@ -70,6 +70,8 @@ def find_steps(timeline: Timeline) -> Steps:
         return Steps(typical=whole, region=whole, observed=None, steady=None)
     lengths = np.array([window.high_ns - window.low_ns for window in windows], dtype=np.int64)
     slow = _slow_at_start(lengths)
+    if slow and _is_another_phase(timeline, whole, windows[slow].low_ns):
+        slow = 0
     steady, lengths_of_steady = windows[slow:], lengths[slow:]
     order = np.argsort(lengths_of_steady, kind="stable")
     return Steps(
@@ -90,6 +92,30 @@ def _slow_at_start(lengths: NDArray[np.int64]) -> int:
     half = lengths.size // 2
     usual = lengths[:half] <= _OUTLIER * np.median(lengths[half:])
     return int(usual.argmax()) if usual.any() else half
+
+
+def _is_another_phase(timeline: Timeline, whole: Window, steady_ns: int) -> bool:
+    """True where the time before the steady steps is no slow start but other work, as prompts are before answers.
+
+    Then most of its kernel time is in kernels that later steps do not have, and the device works no less than later:
+    a start that compiles, or tries kernels out, waits for the host as it does so.
+    """
+    early = _kernel_time_by_name(timeline, whole.low_ns, steady_ns)
+    late = _kernel_time_by_name(timeline, steady_ns, whole.high_ns)
+    is_other = early[late == 0].sum() > early.sum() / 2
+    works = early.sum() * (whole.high_ns - steady_ns) >= late.sum() * (steady_ns - whole.low_ns)
+    return bool(is_other and works)
+
+
+def _kernel_time_by_name(timeline: Timeline, low: int, high: int) -> NDArray[np.float64]:
+    """Of kernels that start in ``[low, high)``, shape ``(names,)``."""
+    first, last = np.searchsorted(timeline.start_ns, (low, high)).tolist()
+    found = np.zeros(len(timeline.names), dtype=np.float64)
+    for at in range(first, last, _PIECE):
+        part = slice(at, min(at + _PIECE, last))
+        lasting = timeline.duration_ns[part] * (timeline.kind[part] == WorkKind.KERNEL)
+        found += np.bincount(timeline.name_id[part], weights=lasting, minlength=found.size)
+    return found
 
 
 def _first_ratio(lengths: NDArray[np.int64], marked_lengths: list[int], slow: int) -> float | None:

@@ -145,7 +145,7 @@ def is_right(row: Row, ours: Said) -> bool:
         return False
     if row.confidence == "medium":
         return ours.label == row.second
-    return ours.label in (NONE, ABSTAINS) or not {row.first, row.second}.isdisjoint(ours.likeliest[:2])
+    return ours.label in (NONE, ABSTAINS) or not {row.first, row.second}.isdisjoint((ours.label, *ours.likeliest[:2]))
 
 
 def is_surely_wrong(row: Row, ours: Said) -> bool:

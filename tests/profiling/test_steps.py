@@ -65,6 +65,31 @@ def test_the_first_step_is_compared_by_its_markers_where_they_show_it() -> None:
     assert find_steps(timeline(rows, steps=tuple(ahead))).first_ratio == 9.0
 
 
+def _prompt_then_answers(*, names: str, gap: int = 0) -> Timeline:
+    """A step of 4,000 with kernels of the given names, then five of 100 that each run ``answer``."""
+    borders = [0, *range(4000, 4600, 100)]
+    spans = [StepSpan(number=n, start_ns=low, end_ns=high) for n, (low, high) in enumerate(pairwise(borders))]
+    size = 4000 // len(names)
+    first = [Row(name, at * size, size - gap, 0) for at, name in enumerate(names)]
+    return timeline([*first, *(Row("a", one.start_ns, 90, one.start_ns) for one in spans[1:])], steps=tuple(spans))
+
+
+@pytest.mark.parametrize(
+    ("line", "set_aside"),
+    [
+        (_prompt_then_answers(names="pppa"), 0),
+        (_prompt_then_answers(names="paaa"), 1),
+        (_prompt_then_answers(names="pppa", gap=500), 1),
+    ],
+)
+def test_a_long_step_of_other_work_is_no_slow_start(line: Timeline, set_aside: int) -> None:
+    """Three quarters of other kernels without idle time; a quarter of them; three quarters with as much idle time."""
+    steps = find_steps(line)
+    assert (steps.set_aside, steps.observed) == (set_aside, 6)
+    assert length(steps.typical) == 100
+    assert steps.region == Window(4000 if set_aside else 0, whole_window(line).high_ns)
+
+
 def test_half_of_the_steps_are_kept_however_slow_the_others() -> None:
     steps = find_steps(marked([800, 700, 600, 100, 100, 100]))
     assert (steps.set_aside, steps.steady) == (3, 3)
