@@ -36,6 +36,8 @@ KINDS = (
     gettext_noop("counters by rocprof"),
     gettext_noop("PyTorch execution trace"),
     gettext_noop("Chakra execution trace"),
+    gettext_noop("page of the TensorFlow profiler"),
+    gettext_noop("log of a vLLM server"),
     gettext_noop("unknown"),
 )
 """The readers name a kind in English (``profiling.formats``); ``profiling.messages`` puts it into the language."""
