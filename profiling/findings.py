@@ -1,6 +1,7 @@
 """The answer about a bottleneck in words: the statement that leads, its evidence, and what to be careful about."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,7 +32,7 @@ _NARROW = 0.3
 
 def too_few(features: Features) -> Bottleneck:
     """The answer where too few kernels were seen to judge by: only that nearly all of the time is lost can be told."""
-    lost = _lost(features)
+    lost = _lost(features if features.host_gap_share is not None else replace(features, idle_share=0.0))
     if sum(lost.values()) > _NEARLY_ALL:
         label, statement = HOST, _lost_statement(lost, 1 - sum(lost.values()))
     else:
@@ -60,13 +61,18 @@ def found(features: Features, ways: Filled, every: Rows, work: Rows) -> Bottlene
     statement = _statement(features, label, probabilities, _doubt(features, ways, every))
     return Bottleneck(
         label=label,
-        sure=label is not None and bool(every[:, labels.index(label)].min() >= SURE),
+        sure=label is not None and is_sure(features, every[:, labels.index(label)]),
         work_label=work_label,
         probabilities=probabilities,
         host_bound=label == HOST if HOST in probabilities else None,
         evidence=(statement, *then, *_evidence(features)),
         warnings=tuple(_warnings(features, label)),
     )
+
+
+def is_sure(features: Features, of_label: Rows) -> bool:
+    """Whether no way to fill what is missing makes the label doubtful; of one step nobody can be sure of the others."""
+    return features.steps > 1 and bool(of_label.min() >= SURE)
 
 
 def _statement(features: Features, label: str | None, probabilities: Mapping[str, float], doubt: Note | None) -> Note:

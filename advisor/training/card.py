@@ -40,7 +40,7 @@ class Trained:
     grouped: Mapping[str, Score]
     own: Mapping[str, Score]
     sure: Mapping[str, float]
-    peers: Mapping[str, Mapping[str, Score]]
+    peers: Mapping[str, Score]
     rules: Mapping[str, float]
     replays: Mapping[tuple[str, str], int]
 
@@ -72,8 +72,7 @@ def model_card(trained: Trained) -> str:
         "largest sensitivity; `abstained_clear`: abstentions where something bounds. "
         f"Sure answers: {trained.sure['sure']:.1%} of fresh samples, {trained.sure['right_when_sure']:.1%} of these "
         "right.",
-        "Other models on the same captures and folds (macro F1 of the answers, abstentions at the same threshold, "
-        "calibration error):\n\n" + _peers(trained.peers),
+        "Other models on the same captures, on accelerators that they never saw:\n\n" + _scores(trained.peers),
         "Rules of thumb, macro F1 on the same steps that something bounds, the classifier's without abstention being "
         f"{trained.grouped['unseen_family']['macro_f1_forced']:.3f} (unseen family):\n\n"
         + "\n".join(f"- {name}: {value:.3f}" for name, value in trained.rules.items()),
@@ -116,16 +115,6 @@ def _scores(scores: Mapping[str, Score]) -> str:
     for split, values in scores.items():
         cells = " | ".join(str(values[name]) if name == "rows" else f"{values[name]:.3f}" for name in names)
         lines.append(f"| {split} | {cells} |")
-    return "\n".join(lines)
-
-
-def _peers(peers: Mapping[str, Mapping[str, Score]]) -> str:
-    names = ("macro_f1", "abstained", "calibration_error")
-    splits = next(iter(peers.values()))
-    lines = ["| model | " + " | ".join(f"{split} {name}" for split in splits for name in names) + " |"]
-    lines.append("|---" * (1 + len(splits) * len(names)) + "|")
-    for model, scores in peers.items():
-        lines.append(f"| {model} | " + " | ".join(f"{scores[s][name]:.3f}" for s in splits for name in names) + " |")
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.training.samples import Sample
-from advisor.training.scores import Score, family_folds, score, server_folds
+from advisor.training.scores import Score, score, server_folds
 from profiling.bottleneck import LABELS
 from profiling.estimates import Rows
 from profiling.features import Features
@@ -15,15 +15,12 @@ from profiling.features import Features
 _NUMBERS = tuple(name for name in Features.__slots__ if name not in ("kernels", "gpus"))
 
 
-def peer_scores(samples: Sequence[Sample]) -> dict[str, dict[str, Score]]:
-    """By model and split; each sees the features themselves, gaps and all."""
+def peer_scores(samples: Sequence[Sample]) -> dict[str, Score]:
+    """By model, on accelerators that it never saw; each sees the features themselves, gaps and all."""
     rows = np.array([[_number(getattr(one.seen, name)) for name in _NUMBERS] for one in samples])
     truth = np.array([LABELS.index(one.label) for one in samples])
-    folds = {"unseen_family": family_folds(samples), "unseen_server": server_folds(samples)}
-    return {
-        name: {split: score(samples, _out_of_fold(make, rows, truth, fold)) for split, fold in folds.items()}
-        for name, make in _peers().items()
-    }
+    fold = server_folds(samples)
+    return {name: score(samples, _out_of_fold(make, rows, truth, fold)) for name, make in _peers().items()}
 
 
 def _number(value: float | None) -> float:

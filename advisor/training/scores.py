@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.training.samples import Sample
-from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY, SURE
+from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY
 from profiling.classifier import judge, probabilities
 from profiling.estimates import Rows
 from profiling.features import Features
+from profiling.findings import is_sure
 from profiling.learning import model_of
 from profiling.stored_model import Model
 
@@ -94,7 +95,7 @@ def sure_scores(model: Model, samples: Sequence[Sample]) -> dict[str, float]:
     for one in samples:
         every = judge(one.seen, model).every
         said = int(every.mean(axis=0).argmax())
-        if every[:, said].min() >= SURE:
+        if is_sure(one.seen, every[:, said]):
             sure += 1
             right += LABELS[said] == one.label
     return {"sure": sure / len(samples), "right_when_sure": right / sure if sure else 1.0}

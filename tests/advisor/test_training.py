@@ -14,13 +14,14 @@ from advisor.engine.prediction import candidates_for
 from advisor.engine.step import job_of
 from advisor.training.jobs import PARTS, Family, Job, Stack, draw_job
 from advisor.training.samples import Sample, make_samples
-from advisor.training.scores import calibration_error, macro_f1, rule_scores
+from advisor.training.scores import RULES, calibration_error, grouped_scores, macro_f1, rule_scores
 from advisor.training.servers import server_name, training_servers
 from advisor.training.steps import Odds, draw_odds, sensitivities, spent
 from profiling.bottleneck import LABELS
-from profiling.classifier import INPUTS, load
+from profiling.estimates import HOST_INPUTS, WORK_INPUTS, product_names
 from profiling.features import Features
 from profiling.learning import inputs_of
+from profiling.stored_model import description, read_model
 from profiling.workload import Mode, ModelShape, Workload
 
 COUNT = 440
@@ -62,6 +63,7 @@ def typical(rows: int) -> Odds:
         memory=ones,
         link=ones,
         waiting=zeros,
+        late=zeros,
         extra_idle=zeros,
         extra_copy=zeros,
         device_copies=zeros,
@@ -76,7 +78,7 @@ def on(job: Job, name: str, *plans: Plan) -> Candidates:
 def bound(job: Job, name: str, plan: Plan) -> dict[str, float]:
     candidates = on(job, name, plan)
     found = sensitivities(job, training_servers()[0][0], candidates, typical(1))[0]
-    return dict(zip((*LABELS, "host"), found.tolist(), strict=True))
+    return dict(zip(LABELS, found.tolist(), strict=True))
 
 
 def test_the_same_state_gives_the_same_samples(samples: list[Sample]):
@@ -112,9 +114,20 @@ def test_gaps_only_take_away(samples: list[Sample]):
 
 
 def test_inputs_are_finite_and_one_row_a_sample(samples: list[Sample]):
-    inputs = inputs_of([one.features for one in samples])
-    assert inputs.shape == (COUNT, len(INPUTS))
-    assert np.isfinite(inputs).all()
+    work, host = inputs_of([one.features for one in samples])
+    assert work.shape == (COUNT, len(product_names(WORK_INPUTS)))
+    assert host.shape == (COUNT, len(product_names(HOST_INPUTS)))
+    assert np.isfinite(work).all()
+    assert np.isfinite(host).all()
+
+
+def test_labels_follow_from_the_sensitivities(samples: list[Sample]):
+    for one in samples:
+        by_name = dict(zip(LABELS, one.bound, strict=True))
+        assert max(by_name, key=by_name.__getitem__) == one.label
+        first, second, *_ = sorted(one.bound, reverse=True)
+        assert one.lead == pytest.approx(first - second)
+        assert 0 <= second <= first <= 1
 
 
 def test_a_large_model_on_one_gpu_is_bound_by_compute():
@@ -145,14 +158,16 @@ def test_the_same_exchange_binds_on_slow_links_only():
     assert max(LABELS, key=bound(job, "l40s pcie-root", plan).__getitem__) == "communication"
 
 
-def test_waiting_and_idle_lower_every_sensitivity_but_the_host():
+@pytest.mark.parametrize(("late", "whose"), [(1.0, "host"), (0.0, "compute")])
+def test_waiting_belongs_to_the_late_rank_and_never_to_the_links(late: float, whose: str):
     job, plan = described(), Plan(dp=1, tp=8, micro_batch=8)
     candidates, traced = on(job, "l40s pcie-root", plan), training_servers()[0][0]
     calm = sensitivities(job, traced, candidates, typical(1))[0]
-    changed = {**{name: getattr(typical(1), name) for name in Odds.__slots__}, "waiting": np.array([2.0])}
-    waiting = sensitivities(job, traced, candidates, Odds(**changed))[0]
-    assert (waiting[:3] <= calm[:3] + 1e-9).all()
-    assert waiting[2] < calm[2]
+    same = {name: getattr(typical(1), name) for name in Odds.__slots__}
+    odds = Odds(**{**same, "waiting": np.array([2.0]), "late": np.array([late])})
+    waiting = sensitivities(job, traced, candidates, odds)[0]
+    assert waiting[LABELS.index("communication")] < calm[LABELS.index("communication")] / 2
+    assert waiting[LABELS.index(whose)] > calm[LABELS.index(whose)] + 0.2
 
 
 @pytest.mark.parametrize("family", Family)
@@ -164,7 +179,8 @@ def test_every_family_draws_jobs_whose_steps_are_positive(family: Family):
     candidates = candidates_for(job_of(job.workload, system[0]), [system], [(0, [plan])])
     step = spent(job, system[0], candidates, draw_odds(1, generator))
     assert step.step_s[0] > 0
-    assert all(getattr(step, name)[0] >= 0 for name in type(step).__slots__)
+    parts = (getattr(step, name)[0] for name in type(step).__slots__)
+    assert all(part >= 0 or np.isnan(part) for part in parts)
 
 
 def test_scores_of_known_answers():
@@ -178,7 +194,7 @@ def test_scores_of_known_answers():
 
 def test_rules_of_thumb_are_scored_on_the_same_samples(samples: list[Sample]):
     scores = rule_scores(samples)
-    assert len(scores) == 3
+    assert set(scores) == set(RULES)
     assert all(0 < score < 1 for score in scores.values())
 
 
@@ -187,12 +203,12 @@ def test_training_twice_gives_the_same_files_and_a_model_that_loads(tmp_path: Pa
     for folder in folders:
         call_command("train_classifier", seed=5, samples=COUNT, folder=folder, stdout=StringIO())
     names = sorted(path.name for path in folders[0].iterdir())
-    assert names == ["MODEL_CARD.md", "classifier.skops", "model.json"]
+    assert names == ["MODEL_CARD.md", "model.json"]
     for name in names:
         assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
-    described = json.loads((folders[0] / "model.json").read_text())
-    model = load((folders[0] / "classifier.skops").read_bytes(), described, described["sklearn"])
-    assert model.predict_proba(np.zeros((1, len(INPUTS)))).sum() == pytest.approx(1.0)
+    model, document = read_model((folders[0] / "model.json").read_bytes())
+    assert document["training"]["samples"] == COUNT
+    assert np.isfinite(model.work.weights).all()
 
 
 def test_evaluation_prints_one_document():
@@ -200,5 +216,20 @@ def test_evaluation_prints_one_document():
     call_command("evaluate_classifier", samples=COUNT, as_json=True, stdout=out)
     document = json.loads(out.getvalue())
     assert document["stored"]["all"]["rows"] == COUNT
-    assert document["stored"]["all"]["macro_f1"] > max(document["rules_macro_f1"].values())
-    assert document["refitted"]["unseen_server"]["macro_f1"] > 0.6
+    assert document["stored"]["all"]["macro_f1_forced"] > max(document["rules_macro_f1"].values())
+
+
+F1, CALIBRATION, ABSTAINED, AHEAD = 0.93, 0.04, 0.1, 0.1
+"""Bars on families and servers that the judging models never saw, with room for what 3,000 fresh samples scatter."""
+SCATTER = 0.02
+
+
+def test_unseen_families_and_servers_are_judged_as_well_as_promised():
+    """Trained anew on few samples: the card's scores are of four times as many."""
+    fresh = make_samples(3_000, np.random.default_rng(description()["training"]["seed"] + 7))
+    rules = max(rule_scores(fresh).values())
+    for split, scores in grouped_scores(fresh).items():
+        assert scores["macro_f1"] >= F1 - SCATTER, split
+        assert scores["calibration_error"] <= CALIBRATION, split
+        assert scores["abstained_clear"] <= ABSTAINED + SCATTER, split
+        assert scores["macro_f1"] >= rules + AHEAD, split
