@@ -5,27 +5,11 @@ and what bounds the work that is left. The label is defined by the engine (which
 the step most); the model learned it from the engine's steps, see ``model/MODEL_CARD.md``.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-
 from profiling.bottleneck import LEAST_KERNELS, Bottleneck
-from profiling.estimates import Filled, Rows, filled, host_rows, spent, work_rows
 from profiling.features import Features
 from profiling.findings import found, too_few
-from profiling.stored_model import Model, loaded_model, softmax
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """``every``: probabilities of ``LABELS`` for every way to fill what the capture lacks, ``(way, 4)``; ``work``: of
-    ``WORK_LABELS`` for the GPUs' own work, ``(way, 3)``. The answer is their mean.
-    """
-
-    ways: Filled
-    every: Rows
-    work: Rows
+from profiling.judging import judge
+from profiling.stored_model import loaded_model
 
 
 def classify(features: Features, *, idle_known: bool = True) -> Bottleneck:
@@ -35,18 +19,4 @@ def classify(features: Features, *, idle_known: bool = True) -> Bottleneck:
     """
     if features.kernels < LEAST_KERNELS:
         return too_few(features)
-    judged = judge(features, loaded_model())
-    return found(features, judged.ways, judged.every if idle_known else judged.work, judged.work)
-
-
-def judge(features: Features, model: Model) -> Judged:
-    ways = filled(features, model.stand_ins)
-    shares = spent(features, ways)
-    work = softmax(model.work.logits(work_rows(shares)))
-    host = softmax(model.host.logits(host_rows(shares)))[:, 1:]
-    return Judged(ways=ways, every=np.concatenate([work * (1 - host), host], axis=1), work=work)
-
-
-def probabilities(features: Sequence[Features], model: Model) -> Rows:
-    """Of ``LABELS``, one row per element of ``features``."""
-    return np.stack([judge(one, model).every.mean(axis=0) for one in features])
+    return found(features, judge(features, loaded_model()), idle_known=idle_known)

@@ -108,23 +108,30 @@ def kind_of(features: Features, piece: str) -> str:
     """What a capture that lacks this piece looks like otherwise."""
     if piece == STREAMING:
         return _kind_of_products(features)
-    if piece == WAITING and features.uneven_share is not None:
-        return _step(features.uneven_share, ((0.15, "even"), (0.35, "uneven")), "very uneven")
+    if piece == WAITING:
+        return _kind_of_calls(features)
     return ANY
+
+
+def _kind_of_calls(features: Features) -> str:
+    """Long exchanges are waiting more often than short ones."""
+    exposed = _step(features.exposed_communication_share, ((0.1, "little"), (0.3, "some"), (0.6, "much")), "most")
+    if features.uneven_share is None:
+        return f"{exposed} shows"
+    uneven = _step(features.uneven_share, ((0.2, "even"), (0.35, "uneven"), (0.6, "very uneven")), "wildly uneven")
+    return f"{exposed} shows, {uneven}"
 
 
 def _kind_of_products(features: Features) -> str:
-    return f"{_look_of_products(features)}, {'training' if features.trains else 'serving'}"
-
-
-def _look_of_products(features: Features) -> str:
-    if features.narrow_share is not None:
-        return "tiles told"
+    """Whether a backward pass is seen, how long the products take, and what names tell of them."""
+    names = "tiles told" if features.narrow_share is not None else "tiles not told"
     if (features.cached_attention_share or 0.0) > 0.5:
-        return "reads a cache"
+        names = f"{names}, reads a cache"
+    length = "products"
     if features.mean_matmul_s is not None:
-        return _step(features.mean_matmul_s, ((2e-5, "short products"), (1e-4, "middling products")), "long products")
-    return ANY
+        borders = ((1e-5, "shortest products"), (3e-5, "short products"), (1e-4, "middling products"))
+        length = _step(features.mean_matmul_s, borders, "long products")
+    return f"{names}, {length}, {'training' if features.trains else 'serving'}"
 
 
 def _step(value: float, borders: Sequence[tuple[float, str]], beyond: str) -> str:

@@ -21,6 +21,7 @@ from profiling.bottleneck import (
 )
 from profiling.estimates import STREAMING, UNKNOWN_KERNELS, WAITING, Filled, Rows
 from profiling.features import Features
+from profiling.judging import Judged
 from profiling.notes import BottleneckCode, Note
 
 _IDLE = 0.1
@@ -47,18 +48,14 @@ def too_few(features: Features) -> Bottleneck:
     )
 
 
-def found(features: Features, ways: Filled, every: Rows, work: Rows) -> Bottleneck:
-    """The answer from the probabilities for every way to fill what is missing.
-
-    ``every``: of ``LABELS``, shape ``(way, 4)``, or of ``WORK_LABELS`` where idle time cannot be seen; ``work``: of
-    ``WORK_LABELS``, ``(way, 3)``.
-    """
-    labels = LABELS if every.shape[1] == len(LABELS) else WORK_LABELS
-    probabilities = dict(zip(labels, every.mean(axis=0).tolist(), strict=True))
-    of_work = dict(zip(WORK_LABELS, work.mean(axis=0).tolist(), strict=True))
+def found(features: Features, judged: Judged, *, idle_known: bool) -> Bottleneck:
+    """The answer; where idle time cannot be seen, about the GPUs' own work alone."""
+    labels, every = (LABELS, judged.every) if idle_known else (WORK_LABELS, judged.work)
+    of_work = dict(zip(WORK_LABELS, judged.of_work.tolist(), strict=True))
+    probabilities = dict(zip(LABELS, judged.probabilities.tolist(), strict=True)) if idle_known else of_work
     label, work_label = clear_label(probabilities), clear_label(of_work)
     then = [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if label == HOST and work_label else []
-    statement = _statement(features, label, probabilities, _doubt(features, ways, every))
+    statement = _statement(features, label, probabilities, _doubt(features, judged.ways, every))
     return Bottleneck(
         label=label,
         sure=label is not None and is_sure(features, every[:, labels.index(label)]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from profiling.bottleneck import HOST, WORK_LABELS
+from profiling.bottleneck import HOST, LABELS, WORK_LABELS
 from profiling.estimates import (
     ANY,
     STREAMING,
@@ -21,10 +21,13 @@ from profiling.estimates import (
     work_rows,
 )
 from profiling.features import Features
-from profiling.stored_model import HOST_LABELS, OTHER, Linear, Model
+from profiling.judging import probabilities
+from profiling.stored_model import HOST_LABELS, OTHER, Linear, Model, sharpened
 
 _REGULARISATION = 0.3
 _STAND_INS = 5
+_SHARPENED_ON = 2_000
+_POWERS = np.linspace(0.8, 2.0, 25).round(2)
 _FEW = 30
 """A kind of capture seen less often than this has no stand-ins of its own."""
 _UNKNOWN_COMPUTES = (0.0, 0.0, 0.0, 1.0)
@@ -32,15 +35,29 @@ _UNKNOWN_COMPUTES = (0.0, 0.0, 0.0, 1.0)
 nobody knows: so no label is sure where they lead."""
 
 
-def model_of(features: Sequence[Features], work_labels: Sequence[str], labels: Sequence[str]) -> Model:
-    """The model fitted to features with nothing missing; ``labels`` of the step, ``work_labels`` without the host."""
+def model_of(
+    features: Sequence[Features], seen: Sequence[Features], work_labels: Sequence[str], labels: Sequence[str]
+) -> Model:
+    """The model fitted to ``features`` with nothing missing; ``seen``: the same as captures show them.
+
+    ``labels`` of the step, ``work_labels`` with the host left out.
+    """
     work, host = inputs_of(features)
     leads = [HOST if label == HOST else OTHER for label in labels]
-    return Model(
+    model = Model(
         work=_linear(_fitted(work, work_labels, WORK_LABELS)),
         host=_linear(_fitted(host, leads, HOST_LABELS)),
         stand_ins=stand_ins_from(features),
     )
+    return replace(model, sharpness=_sharpness(model, seen[:_SHARPENED_ON], labels[:_SHARPENED_ON]))
+
+
+def _sharpness(model: Model, seen: Sequence[Features], labels: Sequence[str]) -> float:
+    """The power under which the right labels are likeliest."""
+    found, truth = probabilities(seen, model), [LABELS.index(label) for label in labels]
+    places = np.arange(len(truth)), truth
+    losses = [-np.log(np.maximum(sharpened(found, power)[places], 1e-12)).mean() for power in _POWERS]
+    return float(_POWERS[int(np.argmin(losses))])
 
 
 def inputs_of(features: Sequence[Features]) -> tuple[Rows, Rows]:

@@ -33,11 +33,16 @@ class Linear:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """``work``: of ``WORK_LABELS`` on ``WORK_INPUTS`` and their products; ``host``: of ``HOST_LABELS`` likewise."""
+    """``work``: of ``WORK_LABELS`` on ``WORK_INPUTS`` and their products; ``host``: of ``HOST_LABELS`` likewise.
+
+    ``sharpness``: power of the mean over the stand-ins that makes it as sure as it is right; stand-ins differ more
+    from each other than what they stand for (temperature scaling, Guo et al., ICML'17).
+    """
 
     work: Linear
     host: Linear
     stand_ins: StandIns
+    sharpness: float = 1.0
 
 
 class ModelRefused(Exception):
@@ -50,6 +55,12 @@ def softmax(logits: Rows) -> Rows:
     return raised / raised.sum(axis=-1, keepdims=True)
 
 
+def sharpened(rows: Rows, power: float) -> Rows:
+    """Probabilities with all odds raised to this power, along the last axis."""
+    raised = rows**power
+    return raised / raised.sum(axis=-1, keepdims=True)
+
+
 def model_document(model: Model, training: Mapping[str, Any]) -> dict[str, Any]:
     """What is stored: the numbers, what they belong to, and a hash over all of it."""
     document = {
@@ -57,6 +68,7 @@ def model_document(model: Model, training: Mapping[str, Any]) -> dict[str, Any]:
         "work": _linear_document(model.work, product_names(WORK_INPUTS), WORK_LABELS),
         "host": _linear_document(model.host, product_names(HOST_INPUTS), HOST_LABELS),
         "stand_ins": model.stand_ins,
+        "sharpness": model.sharpness,
         "training": training,
     }
     return {**document, "sha256": fingerprint(document)}
@@ -94,6 +106,7 @@ def read_model(content: bytes) -> tuple[Model, Mapping[str, Any]]:
             work=_linear(document["work"], product_names(WORK_INPUTS), WORK_LABELS),
             host=_linear(document["host"], product_names(HOST_INPUTS), HOST_LABELS),
             stand_ins=document["stand_ins"],
+            sharpness=float(document["sharpness"]),
         )
     except (KeyError, TypeError, AttributeError):
         raise _refused("it was trained on other inputs or labels") from None

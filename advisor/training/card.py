@@ -71,8 +71,12 @@ def model_card(trained: Trained) -> str:
         "`forced`: the likeliest label instead of every abstention; `balanced_too`: balanced steps counted with their "
         "largest sensitivity; `abstained_clear`: abstentions where something bounds. "
         f"Sure answers: {trained.sure['sure']:.1%} of fresh samples, {trained.sure['right_when_sure']:.1%} of these "
-        "right.",
-        "Other models on the same captures, on accelerators that they never saw:\n\n" + _scores(trained.peers),
+        f"right; {trained.sure['flipped']} of them had been another sure answer with nothing missing.",
+        "Other models on the same captures, on accelerators that they never saw (`flipped`: answers that turn from one "
+        f"label to another, both {SURE:.0%} likely, where pieces go missing):\n\n" + _scores(trained.peers),
+        "Gradient boosting answers a little more at a little better macro F1. It is not kept: pieces that go missing "
+        "turn some of its certain answers into other certain ones, which an answer must never do, and nobody can read "
+        "what it learned.",
         "Rules of thumb, macro F1 on the same steps that something bounds, the classifier's without abstention being "
         f"{trained.grouped['unseen_family']['macro_f1_forced']:.3f} (unseen family):\n\n"
         + "\n".join(f"- {name}: {value:.3f}" for name, value in trained.rules.items()),
@@ -113,7 +117,9 @@ def _scores(scores: Mapping[str, Score]) -> str:
     names = tuple(next(iter(scores.values())))
     lines = ["| split | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for split, values in scores.items():
-        cells = " | ".join(str(values[name]) if name == "rows" else f"{values[name]:.3f}" for name in names)
+        cells = " | ".join(
+            str(values[name]) if isinstance(values[name], int) else f"{values[name]:.3f}" for name in names
+        )
         lines.append(f"| {split} | {cells} |")
     return "\n".join(lines)
 

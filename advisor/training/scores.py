@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from advisor.training.samples import Sample
 from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY
-from profiling.classifier import judge, probabilities
 from profiling.estimates import Rows
 from profiling.features import Features
 from profiling.findings import is_sure
+from profiling.judging import judge, probabilities
 from profiling.learning import model_of
 from profiling.stored_model import Model
 
@@ -39,7 +39,10 @@ def _accelerator(sample: Sample) -> str:
 
 def trained_on(samples: Sequence[Sample]) -> Model:
     return model_of(
-        [one.features for one in samples], [one.work_label for one in samples], [one.label for one in samples]
+        [one.features for one in samples],
+        [one.seen for one in samples],
+        [one.work_label for one in samples],
+        [one.label for one in samples],
     )
 
 
@@ -90,15 +93,21 @@ def score(samples: Sequence[Sample], found: Rows) -> Score:
 
 
 def sure_scores(model: Model, samples: Sequence[Sample]) -> dict[str, float]:
-    """How often an answer is sure, and how often it is then right (balanced steps by their largest sensitivity)."""
-    sure, right = 0, 0
-    for one in samples:
-        every = judge(one.seen, model).every
-        said = int(every.mean(axis=0).argmax())
-        if is_sure(one.seen, every[:, said]):
-            sure += 1
-            right += LABELS[said] == one.label
-    return {"sure": sure / len(samples), "right_when_sure": right / sure if sure else 1.0}
+    """How often an answer is sure, how often it is then right (balanced steps by their largest sensitivity), and how
+    many sure answers had been another sure one with nothing missing.
+    """
+    gapped = [_sure_label(one.seen, model) for one in samples]
+    complete = [_sure_label(one.features, model) for one in samples]
+    right = sum(said == one.label for said, one in zip(gapped, samples, strict=True) if said)
+    sure = sum(said is not None for said in gapped)
+    flipped = sum(None not in (less, whole) and less != whole for less, whole in zip(gapped, complete, strict=True))
+    return {"sure": sure / len(samples), "right_when_sure": right / sure if sure else 1.0, "flipped": flipped}
+
+
+def _sure_label(features: Features, model: Model) -> str | None:
+    judged = judge(features, model)
+    said = int(judged.probabilities.argmax())
+    return LABELS[said] if is_sure(features, judged.every[:, said]) else None
 
 
 def macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from profiling.bottleneck import ANSWERED, HOST, LABELS, LEAST_KERNELS, SURE, WORK_LABELS
 from profiling.bottleneck_messages import FINDINGS
-from profiling.classifier import classify, judge
+from profiling.classifier import classify
 from profiling.features import Features
+from profiling.judging import judge
 from profiling.messages import sentence
 from profiling.notes import BottleneckCode, Note
 from profiling.stored_model import loaded_model
@@ -193,7 +194,7 @@ def test_idle_time_does_not_change_what_bounds_the_work():
     scaled = {name: getattr(busy, name) / 4 for name in of_the_whole if getattr(busy, name) is not None}
     idle = replace(busy, **{**scaled, "idle_share": 0.75})
     model = loaded_model()
-    assert judge(idle, model).work.mean(axis=0) == pytest.approx(judge(busy, model).work.mean(axis=0), abs=0.01)
+    assert judge(idle, model).of_work == pytest.approx(judge(busy, model).of_work, abs=0.01)
 
 
 OF_THEIR_OWN = ("unclassified_share", "streaming_share", "narrow_share", "cached_attention_share", "uneven_share")
