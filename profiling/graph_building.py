@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import DeviceWork, Window
+from profiling.copies import Way, ways
 from profiling.host_breaks import FAR_BACK, Breaks, host_breaks
 from profiling.kernels import CLASS_OF
 from profiling.step_graph import NONE, StepGraph
@@ -46,14 +47,16 @@ Bools = NDArray[np.bool_]
 class Rows:
     """Rows of a step in order of start, seconds from its start; columns ``(n,)``.
 
-    ``kind``: column of the class, or ``_COMMUNICATION``. ``launch_s``: NaN where unknown. ``before``: the row before it
-    on its stream, or ``NONE``; ``pause_s``: time between the two, inf for the first.
+    ``kind``: column of the class, or ``_COMMUNICATION``; ``host_copy``: a copy to or from the host. ``launch_s``: NaN
+    where unknown. ``before``: the row before it on its stream, or ``NONE``; ``pause_s``: time between the two, inf for
+    the first.
     """
 
     start_s: Floats
     end_s: Floats
     stream: NDArray[np.int32]
     kind: Ints
+    host_copy: Bools
     collective: NDArray[np.int32]
     launch_s: Floats
     before: Ints
@@ -129,6 +132,7 @@ def _rows(line: Timeline, window: Window, work: DeviceWork, collective: NDArray[
         end_s=end_s,
         stream=stream,
         kind=kind,
+        host_copy=(kind == _COPY) & (ways(line.names)[line.name_id[row]] == Way.HOST),
         collective=collective[order],
         launch_s=np.minimum(launch_s, start_s),
         before=before,
@@ -288,6 +292,7 @@ def _columns(rows: Rows, nodes: Nodes) -> dict[str, NDArray[np.generic]]:
     communicates = rows.kind[nodes.first] == _COMMUNICATION
     return {
         "work_s": work_s,
+        "host_copy_s": nodes.sums(np.where(rows.host_copy, rows.busy_s, 0.0)),
         "collective": np.where(communicates, rows.collective[nodes.first], NONE).astype(np.int32),
         "calls": nodes.sums(np.ones(len(rows))).astype(np.int32),
         "busy_s": nodes.sums(rows.busy_s),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from profiling.breakdown import Window
+from profiling.intervals import covered_parts, union
 from profiling.step_graph import NONE
 from profiling.timeline import UNKNOWN, Timeline
 
@@ -14,6 +15,10 @@ _TOUCH_S: Final = 2e-6
 _QUEUED_S: Final = 50e-6
 _DEEP: Final = 900
 """Launches in the queue from which the host is held up: CUDA takes 1,024, others about as many."""
+_SILENT_S: Final = 1e-3
+_SOON_S: Final = 1e-4
+"""A host that launched nothing for so long and goes on so soon after its last kernel ended had waited for it."""
+_BUSY: Final = 0.9
 _LAUNCH_S: Final = 8e-6
 """Most that the host is taken to need for a launch while the queue is full; seen where it is not: 5 to 10 us."""
 
@@ -80,7 +85,11 @@ def host_breaks(
     known = np.sort(launch_s[~np.isnan(launch_s)])
     close_s = (window.high_ns - window.low_ns) / 1e9 if following_s is None else following_s
     moment_s, held_s, phases = _held_up(line, device, window, known)
-    waits = [*_synchronising(line, window, known[0], close_s), *_blocking(start_s, end_s, launch_s, is_copy, known)]
+    waits = [
+        *_synchronising(line, window, known[0], close_s),
+        *_blocking(start_s, end_s, launch_s, is_copy, known),
+        *_polling(start_s, end_s, launch_s, following_s),
+    ]
     if len(waits) > MOST_WAITS:
         return None
     by_end = np.argsort(end_s, kind="stable")
@@ -179,6 +188,27 @@ def _blocking(
         after = int(np.searchsorted(known, launch_s[row], side="right"))
         if after < known.size and known[after] >= end_s[row]:
             found.append((float(launch_s[row]), float(end_s[row])))
+    return found
+
+
+def _polling(start_s: Floats, end_s: Floats, launch_s: Floats, following_s: float | None) -> list[tuple[float, float]]:
+    """Silences that ended with the last kernel launched before them: the host had watched memory that it writes.
+
+    No profiler shows that: DeepEP's dispatch reads in a loop how many tokens will come. By chance a silence ends so
+    in a tenth of the cases at most, by the two lengths. A device that was idle meanwhile was waiting itself, as where
+    the launch took long because its kernel had to be loaded.
+    """
+    work = union(*((side * 1e9).astype(np.int64) for side in (start_s, end_s)))
+    known = launch_s[~np.isnan(launch_s)]
+    moments = np.unique(known if following_s is None else np.append(known, following_s))
+    found = []
+    for at in np.flatnonzero(np.diff(moments) > _SILENT_S).tolist():
+        since, until = float(moments[at]), float(moments[at + 1])
+        ended = float(end_s[launch_s == since].max())
+        span = np.array([[round(since * 1e9)], [round(ended * 1e9)]])
+        busy_s = float(covered_parts(work, *span)[0]) / 1e9
+        if until - _SOON_S < ended <= until and busy_s > _BUSY * (ended - since):
+            found.append((since, until))
     return found
 
 

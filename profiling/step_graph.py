@@ -19,6 +19,7 @@ class StepGraph:
     """``n`` nodes, ``m`` waits between streams, ``b`` breaks of the host. Times in seconds from the start of the step.
 
     Nodes, columns of shape ``(n,)``. ``work_s`` ``(n, 5)``: device time by class, in the order of ``KernelClass``.
+    ``host_copy_s``: of its copies, those to and from the host; copies that do not tell their way are the device's own.
     ``collective``: place in ``MeasuredStep.collectives``, ``NONE`` where the node computes; ``calls``: of that
     collective; ``busy_s``: time as captured. ``gap_s``: pauses between the kernels of a node, which stay. ``before``:
     the node before it on its stream or ``NONE``; ``after_s``: pause between the two (negative where they overlap).
@@ -38,6 +39,7 @@ class StepGraph:
     """
 
     work_s: NDArray[np.float64]
+    host_copy_s: NDArray[np.float64]
     collective: NDArray[np.int32]
     calls: NDArray[np.int32]
     busy_s: NDArray[np.float64]

@@ -19,7 +19,7 @@ from advisor.engine.captured_exchanges import transfer_s
 from advisor.engine.collectives import group_index, message_bytes
 from advisor.engine.fabric import USUAL_SERVER_GPUS
 from advisor.engine.hardware import Hardware
-from advisor.engine.replay import as_captured, replay
+from advisor.engine.replay import Replayed, as_captured, replay
 from profiling.step_graph import StepGraph
 from profiling.workload import CollectiveWork, MeasuredStep
 
@@ -57,11 +57,14 @@ def _replayable(step: MeasuredStep) -> tuple[StepGraph | None, float]:
     if step.graph is None:
         return None, 0.0
     own = replay(step.graph, as_captured(step.graph))
+    return (step.graph, step.step_s - float(own.step_s[0])) if returns_step(step, own) else (None, 0.0)
+
+
+def returns_step(step: MeasuredStep, own: Replayed) -> bool:
+    """Whether a replay with the step's own durations (its first row) gives what was captured."""
     found_s, exposed_s, idle_s = (float(one[0]) for one in (own.step_s, own.exposed_s, own.idle_s))
-    misses = (found_s - step.step_s, exposed_s - _exposed_s(step), idle_s - step.idle_s)
-    if max(abs(miss) for miss in misses) > constant("replay_gate") * step.step_s:
-        return None, 0.0
-    return step.graph, step.step_s - found_s
+    misses = (found_s - step.step_s, exposed_s - exposed_communication_s(step), idle_s - step.idle_s)
+    return max(abs(miss) for miss in misses) <= constant("replay_gate") * step.step_s
 
 
 def is_unverified(step: MeasuredStep) -> bool:
@@ -78,10 +81,10 @@ def _reading(step: MeasuredStep, source: Hardware, share: float, slower: float |
     bare = Reading(message_bytes=sizes, waiting_s=0.0)
     bare = replace(bare, transfer_s=_explained_s(step, source, bare))
     if step.waiting_s is not None:
-        return _waiting(bare, min(step.waiting_s, _exposed_s(step)), step.late_launch_s)
+        return _waiting(bare, min(step.waiting_s, exposed_communication_s(step)), step.late_launch_s)
     sized = all(work.message_bytes is not None for work in step.collectives)
     most = slower or (exp(_link_halfwidth(step, source)) if sized else 1.0)
-    return _waiting(bare, max(_exposed_s(step) - most * bare.transfer_s, 0.0), None)
+    return _waiting(bare, max(exposed_communication_s(step) - most * bare.transfer_s, 0.0), None)
 
 
 def _waiting(bare: Reading, waiting_s: float, late_launch_s: float | None) -> Reading:
@@ -93,19 +96,19 @@ def _waiting(bare: Reading, waiting_s: float, late_launch_s: float | None) -> Re
 
 def _paced(step: MeasuredStep, source: Hardware, reading: Reading) -> Reading:
     """The same with transfers as fast or slow as captured, where the links explain too much or too little."""
-    explained, found = reading.transfer_s, _exposed_s(step) - reading.waiting_s
+    explained, found = reading.transfer_s, exposed_communication_s(step) - reading.waiting_s
     if explained <= 0 or (step.waiting_s is None and found >= explained):
         return reading
     return replace(reading, pace=found / explained, transfer_s=found)
 
 
 def _unexplained(step: MeasuredStep, source: Hardware, reading: Reading) -> float:
-    known = min(step.waiting_s or 0.0, _exposed_s(step))
-    gap = abs(_exposed_s(step) - known - _explained_s(step, source, reading))
+    known = min(step.waiting_s or 0.0, exposed_communication_s(step))
+    gap = abs(exposed_communication_s(step) - known - _explained_s(step, source, reading))
     return gap / step.step_s if step.step_s > 0 else 0.0
 
 
-def _exposed_s(step: MeasuredStep) -> float:
+def exposed_communication_s(step: MeasuredStep) -> float:
     return sum(work.exposed_s for work in step.collectives)
 
 

@@ -23,13 +23,14 @@ _COPY = CLASSES.index(KernelClass.COPY)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
     """``work_s`` ``[node, row]``: computing and copies; ``transfer_s`` ``[node, row]``: collectives, waiting included;
-    ``tail_s`` ``[node, row]``: of the last kernel of each node. ``host``: factor on the speed of the host.
+    ``tail_s`` ``[node, row]``: of the last kernel of each node. ``host``: factor on the speed of the host, one for
+    all rows or ``[row]``.
     """
 
     work_s: Floats
     transfer_s: Floats
     tail_s: Floats
-    host: float = 1.0
+    host: float | Floats = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,7 @@ def _run(graph: StepGraph, durations: Durations) -> tuple[Floats, Floats]:
     A node of several kernels ends no sooner than its last one can, launched when the host got there.
     """
     busy_s = durations.work_s + durations.transfer_s + graph.gap_s[:, None]
-    first_s, last_s = graph.first_s / durations.host, graph.last_s / durations.host + graph.lag_s
-    first_s = first_s + graph.lag_s
+    first_s, last_s = (_at_speed(side, durations.host) + graph.lag_s for side in (graph.first_s, graph.last_s))
     waits = np.split(graph.source, np.searchsorted(graph.target, np.arange(1, len(graph))))
     before, after_s = graph.before.tolist(), graph.after_s.tolist()
     first, last = graph.first_break.tolist(), graph.last_break.tolist()
@@ -96,10 +96,15 @@ def _run(graph: StepGraph, durations: Durations) -> tuple[Floats, Floats]:
     return end_s, _step_s(graph, durations, host, end_s)
 
 
+def _at_speed(host_s: Floats, speed: float | Floats) -> Floats:
+    """Seconds of the host ``[node]`` at this speed, ``[node]`` or ``[node, row]``."""
+    return host_s[:, None] / speed if isinstance(speed, np.ndarray) else host_s / speed
+
+
 class _Host:
     """When the host went on after each of its waits, worked out as far as asked."""
 
-    def __init__(self, graph: StepGraph, speed: float, end_s: Floats) -> None:
+    def __init__(self, graph: StepGraph, speed: float | Floats, end_s: Floats) -> None:
         self._graph, self._speed, self._end_s = graph, speed, end_s
         self._resumed = [np.zeros(end_s.shape[1])]
 
@@ -116,14 +121,17 @@ class _Host:
 def _step_s(graph: StepGraph, durations: Durations, host: _Host, end_s: Floats) -> Floats:
     """Until all nodes ended and the host launched the next step; never less than the host needs from step to step.
 
-    How far the host ran ahead in the capture does not help for long: over many steps it needs the time between the
-    first launch of one and that of the next.
+    How far the host ran ahead in the capture does not help for long: over many steps it needs its own time between the
+    first launch of one and that of the next. What it waited in between does not count: a host that ran ahead waits for
+    work of the step before, which ends sooner too where the device is faster.
     """
     closing = host.at(graph.end_break) + graph.end_s / durations.host
     step_s = np.maximum(end_s.max(axis=0), closing + graph.end_lag_s)
     if np.isnan(graph.ahead_s):
         return step_s
-    return np.maximum(step_s, closing - graph.ahead_s / durations.host)
+    waits = slice(graph.end_break + 1)
+    own_s = graph.reach_s[waits].sum() + graph.resume_s[waits].sum() + graph.end_s - graph.ahead_s
+    return np.maximum(step_s, own_s / durations.host)
 
 
 def _told_apart(graph: StepGraph, durations: Durations, end_s: Floats, step_s: Floats) -> Replayed:

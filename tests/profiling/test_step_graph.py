@@ -17,7 +17,7 @@ from profiling.sample_capture import sample_capture
 from profiling.step_graph import NONE, StepGraph
 from profiling.steps import find_steps
 from profiling.stored_reading import dumps, loads
-from profiling.timeline import UNKNOWN, HostSide
+from profiling.timeline import UNKNOWN, HostSide, WorkKind
 from profiling.workload import KernelClass
 from profiling.workload_json import workload_from_json, workload_to_json
 from tests.profiling.timelines import Row, timeline
@@ -174,3 +174,47 @@ def test_the_document_of_a_workload_leaves_it_out(tmp_path: Path) -> None:
     assert again == workload
     assert again.measured is not None
     assert again.measured.graph is None
+
+
+def after_silence(*, length: int, start: int, pause: int) -> list[Row]:
+    """A kernel launched after 10 us, and another one ``pause`` after it ended."""
+    end = start + length
+    return [
+        Row(GEMM, 8 * US, 20 * US, 0),
+        Row(ADD, start, length, 10 * US),
+        Row(GEMM, end + pause + 8 * US, 50 * US, end + pause),
+    ]
+
+
+def test_a_host_that_is_silent_until_its_last_kernel_ended_watched_it() -> None:
+    graph = graph_of(after_silence(length=5_000 * US, start=30 * US, pause=40 * US))
+    assert graph is not None
+    assert list(graph.resume_s) == pytest.approx([40e-6])
+    assert graph.waited_for[0] != NONE
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        after_silence(length=5_000 * US, start=30 * US, pause=400 * US),
+        after_silence(length=10 * US, start=5_000 * US, pause=40 * US),
+        after_silence(length=500 * US, start=30 * US, pause=40 * US),
+    ],
+    ids=["went on much later", "the launch took long", "no silence"],
+)
+def test_a_host_that_is_silent_for_another_reason_waited_for_nothing(rows: list[Row]) -> None:
+    graph = graph_of(rows)
+    assert graph is not None
+    assert graph.waited_for.size == 0
+
+
+def test_copies_to_and_from_the_host_are_told_apart() -> None:
+    names = ("Memcpy HtoD (Pinned -> Device)", "Memcpy DtoD (Device -> Device)", "Memset (Device)")
+    rows = [
+        Row(name, 50 * US + at * 101 * US, 100 * US, 5 * US * at, kind=WorkKind.COPY) for at, name in enumerate(names)
+    ]
+    graph = graph_of(rows)
+    assert graph is not None
+    copy = list(KernelClass).index(KernelClass.COPY)
+    assert graph.work_s[:, copy].sum() == pytest.approx(300e-6)
+    assert graph.host_copy_s.sum() == pytest.approx(100e-6)
