@@ -10,18 +10,26 @@ from advisor.engine.advise import advise
 from advisor.engine.cost import Goal
 from advisor.engine.document import document, workload_summary
 from advisor.engine.explain import EngineCode, EngineRefusal
+from advisor.engine.own_replay import agrees, own_bound, streaming_of
 from advisor.engine.version import ENGINE_VERSION
 from advisor.hints import CaptureHints
 from catalog import selectors as catalog
 from catalog.specs import AcceleratorSpec
 from profiling.analysis import Analysis
-from profiling.bottleneck import Bottleneck
-from profiling.document import analysis_document, bottleneck_document, no_bottleneck
+from profiling.bottleneck import LEAST_KERNELS, Bottleneck
+from profiling.document import analysis_document, bottleneck_document, no_bottleneck, note_document
+from profiling.notes import BottleneckCode, Note
 from profiling.stored_model import model_sha256
 from profiling.workload import Workload
 
 OFFERS_KEPT = 100
 Answer = dict[str, Any]
+
+_REPLAY_SAYS = {
+    True: BottleneckCode.REPLAY_AGREES,
+    False: BottleneckCode.REPLAY_DISAGREES,
+    None: BottleneckCode.REPLAY_OPEN,
+}
 
 
 def described(*, workload: Workload, goal: Goal, limit: int = OFFERS_KEPT) -> Answer:
@@ -50,10 +58,36 @@ def captured(
         answer = _without_prediction(workload, goal, refusal)
     seen = {
         "capture": analysis_document(analysis),
-        "bottleneck": no_bottleneck() if bottleneck is None else bottleneck_document(bottleneck),
+        "bottleneck": _bottleneck(analysis, bottleneck),
         "model_sha256": model_sha256(),
     }
     return {**answer, **seen}, workload
+
+
+def _bottleneck(analysis: Analysis, found: Bottleneck | None) -> Answer:
+    """What the classifier says, and what a replay of the captured step says beside it where there is one."""
+    if found is None:
+        return no_bottleneck()
+    return {**bottleneck_document(found), "replayed": _replayed(analysis, found)}
+
+
+def _replayed(analysis: Analysis, found: Bottleneck) -> Answer | None:
+    features, step = analysis.features, analysis.workload and analysis.workload.measured
+    if features is None or step is None or features.kernels < LEAST_KERNELS:
+        return None
+    bound = own_bound(step, streaming_of(features), features.cached_attention_share or 0.0)
+    if bound is None:
+        return None
+    same = agrees(bound, found)
+    return {
+        "label": bound.label,
+        "sensitivities": dict(bound.sensitivities),
+        "step_s": bound.step_s,
+        "limits_s": dict(bound.limits_s),
+        "transfer_unverified": bound.transfer_unverified,
+        "agrees": same,
+        "note": note_document(Note(_REPLAY_SAYS[same], {"resource": bound.label})),
+    }
 
 
 def _hinted(seen: Workload, hints: CaptureHints) -> Workload:

@@ -17,7 +17,9 @@ _DEEP: Final = 900
 """Launches in the queue from which the host is held up: CUDA takes 1,024, others about as many."""
 _SILENT_S: Final = 1e-3
 _SOON_S: Final = 1e-4
-"""A host that launched nothing for so long and goes on so soon after its last kernel ended had waited for it."""
+_SOON: Final = 0.01
+"""A host that launched nothing for so long and goes on so soon after its last kernel ended, also as part of the
+silence, had waited for it."""
 _BUSY: Final = 0.9
 _LAUNCH_S: Final = 8e-6
 """Most that the host is taken to need for a launch while the queue is full; seen where it is not: 5 to 10 us."""
@@ -192,11 +194,11 @@ def _blocking(
 
 
 def _polling(start_s: Floats, end_s: Floats, launch_s: Floats, following_s: float | None) -> list[tuple[float, float]]:
-    """Silences that ended with the last kernel launched before them: the host had watched memory that it writes.
+    """Silences that ended with the last kernel launched before them: the host waited in no call that a profiler shows.
 
-    No profiler shows that: DeepEP's dispatch reads in a loop how many tokens will come. By chance a silence ends so
-    in a tenth of the cases at most, by the two lengths. A device that was idle meanwhile was waiting itself, as where
-    the launch took long because its kernel had to be loaded.
+    DeepEP's dispatch reads in a loop how many tokens will come. By chance a silence of a millisecond ends so in a tenth
+    of the cases, a long one in a hundredth. A device that was idle meanwhile was waiting itself, as where the launch
+    took long because its kernel had to be loaded.
     """
     work = union(*((side * 1e9).astype(np.int64) for side in (start_s, end_s)))
     known = launch_s[~np.isnan(launch_s)]
@@ -207,7 +209,8 @@ def _polling(start_s: Floats, end_s: Floats, launch_s: Floats, following_s: floa
         ended = float(end_s[launch_s == since].max())
         span = np.array([[round(since * 1e9)], [round(ended * 1e9)]])
         busy_s = float(covered_parts(work, *span)[0]) / 1e9
-        if until - _SOON_S < ended <= until and busy_s > _BUSY * (ended - since):
+        soon_s = max(_SOON_S, _SOON * (until - since))
+        if until - soon_s < ended <= until and busy_s > _BUSY * (ended - since):
             found.append((since, until))
     return found
 

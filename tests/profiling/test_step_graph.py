@@ -186,10 +186,11 @@ def after_silence(*, length: int, start: int, pause: int) -> list[Row]:
     ]
 
 
-def test_a_host_that_is_silent_until_its_last_kernel_ended_watched_it() -> None:
-    graph = graph_of(after_silence(length=5_000 * US, start=30 * US, pause=40 * US))
+@pytest.mark.parametrize(("length", "pause"), [(5_000 * US, 40 * US), (60_000 * US, 400 * US)])
+def test_a_host_that_is_silent_until_its_last_kernel_ended_watched_it(length: int, pause: int) -> None:
+    graph = graph_of(after_silence(length=length, start=30 * US, pause=pause))
     assert graph is not None
-    assert list(graph.resume_s) == pytest.approx([40e-6])
+    assert list(graph.resume_s) == pytest.approx([pause / 1e9])
     assert graph.waited_for[0] != NONE
 
 
