@@ -41,8 +41,9 @@ class RankBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleCause:
-    """``share``: of the time of all devices."""
+    """``key``: of ``advisor.labels.IDLE_CAUSES``. ``share``: of the time of all devices."""
 
+    key: str
     name: str
     time_us: float | None
     share: float | None
@@ -110,6 +111,7 @@ class Captured:
             return []
         return [
             IdleCause(
+                key=key,
                 name=name_of(IDLE_CAUSES, key),
                 time_us=time,
                 share=_share(time, self._time_us),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 Names = Mapping[str, str | Promise]
@@ -52,6 +53,12 @@ IDLE_ADVICE: Names = {
     ),
 }
 """What to do about each cause of ``IDLE_CAUSES``."""
+
+HOST_UNSEEN_ADVICE = _(
+    "To see why, capture the host too, in PyTorch with the activities CPU and CUDA. What helps most often: CUDA "
+    "graphs, compiling the model, more work in each step, and no .item() or print of tensors in it."
+)
+"""What to do about a GPU that is idle where launches are not in the capture."""
 
 FACTS: Names = {
     "yes": _("yes"),
@@ -130,13 +137,16 @@ COLLECTIVES: Names = {
     "unknown": _("unknown"),
 }
 
-RESOURCES: Names = {
-    "compute": _("compute"),
-    "memory": _("memory bandwidth"),
-    "communication": _("communication"),
-    "host": _("the host (launching, loading data)"),
-    "input": _("the input pipeline (preparing batches)"),
-    "balanced": _("nothing alone (balanced)"),
+SURENESS: Names = {"sure": _("sure"), "likely": _("likely"), "unknown": _("cannot tell")}
+"""How sure the classifier is of what bounds a captured job."""
+
+SURENESS_MEANS: Names = {
+    "sure": _("Sure: whatever the capture does not show, the answer stays, with a probability of at least 90%."),
+    "likely": _("Likely, but not sure: its probability is under 90%."),
+    "may_change": _(
+        "Likely, but not sure: it may change with what the capture does not show, such as shapes, other ranks or more "
+        "steps."
+    ),
 }
 
 TOPOLOGIES: Names = {
@@ -158,6 +168,17 @@ TOPOLOGIES: Names = {
     "single": _("one GPU, no link needed"),
     "unknown": _("link unknown"),
 }
+
+LINKS: Names = {
+    "nvswitch": _("NVSwitch"),
+    "nvlink": _("NVLink without a switch"),
+    "bridges": _("NVLink bridges between some"),
+    "pcie": _("PCIe"),
+    "xgmi": _("Infinity Fabric (xGMI)"),
+    "roce": _("RoCE"),
+    "ici": _("the TPU interconnect (ICI)"),
+}
+"""Kinds of link between GPUs, as the offers are told apart by what bounds the job on them."""
 
 PRICING: Names = {
     "on_demand": _("on demand"),
@@ -218,3 +239,11 @@ def name_of(names: Names, key: str) -> str:
 def method_name(method: str) -> str:
     """``tp+dp`` is tensor and data parallel."""
     return " + ".join(name_of(METHODS, kind) for kind in method.split("+"))
+
+
+def machine_name(gpus: int, accelerator: str, topology: str) -> str:
+    """GPUs and how they are joined; one alone is not joined."""
+    machine = gettext("%(gpus)s × %(accelerator)s") % {"gpus": gpus, "accelerator": accelerator}
+    if gpus == 1:
+        return machine
+    return gettext("%(machine)s, %(topology)s") % {"machine": machine, "topology": name_of(TOPOLOGIES, topology)}

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
 from advisor.figures import size
-from advisor.labels import FITS, ROLES, TOPOLOGIES, method_name, name_of
+from advisor.labels import FITS, ROLES, machine_name, method_name, name_of
 from advisor.parts_table import PartsTable, predicted_row
 
 
@@ -45,9 +45,7 @@ class PlanTable:
     @property
     def title(self) -> str:
         one = self.document
-        words = {"gpus": one["gpus"], "accelerator": one["accelerator_name"]}
-        machine = _("%(gpus)s × %(accelerator)s") % words
-        return _("%(machine)s, %(topology)s") % {"machine": machine, "topology": name_of(TOPOLOGIES, one["topology"])}
+        return machine_name(one["gpus"], one["accelerator_name"], one["topology"])
 
     @property
     def role_name(self) -> str:

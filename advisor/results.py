@@ -1,22 +1,22 @@
 """A finished study's document, with the sentences and rows that its page shows and its charts draw."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 from django.utils.translation import gettext as _
 
+from advisor.bottleneck_view import Bottleneck, sentence
 from advisor.captured import Captured
+from advisor.contrast import links_contrast
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
 from advisor.evidence_tables import Table, tables
-from advisor.labels import RESOURCES, ROLES, SHARES, TOPOLOGIES, name_of
+from advisor.labels import METHODS, ROLES, SHARES, machine_name, name_of
 from advisor.models import Study
 from advisor.parts_table import PartsTable, measured_row, predicted_row
 from advisor.plan_tables import PlanTable, plan_tables
 from advisor.scaling_tables import ScalingTable, scaling_tables
-from advisor.wording import stored_sentence
-from profiling.notes import BottleneckCode
 
 BARS = 5
 FIRST_OFFERS = 10
@@ -33,7 +33,6 @@ _LEFT_OUT = frozenset(
         EngineCode.NOTHING_FITS,
     }
 )
-_HOST = frozenset({BottleneckCode.HOST_BOUND, BottleneckCode.HOST_BOUND_UNVERIFIED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +54,15 @@ class Result:
 
     @property
     def verdict_sentence(self) -> str:
-        return _sentence(self.document["verdict"])
+        return sentence(self.document["verdict"])
 
     @property
     def verdict_notes(self) -> list[str]:
         """What must be known beside the sentence; then what each side's prediction rests on."""
         verdict = self.document["verdict"]
         sides = [(name_of(ROLES, role), verdict.get(role, {}).get("notes", ())) for role in ("nvlink", "pcie")]
-        told = [_("%(side)s: %(note)s") % {"side": side, "note": _sentence(one)} for side, own in sides for one in own]
-        return [*map(_sentence, verdict.get("notes", ())), *told]
+        told = [_("%(side)s: %(note)s") % {"side": side, "note": sentence(one)} for side, own in sides for one in own]
+        return [*map(sentence, verdict.get("notes", ())), *told]
 
     @property
     def verdict_sides(self) -> list[Document]:
@@ -76,8 +75,18 @@ class Result:
         return next((text for code, text in self._told() if code == EngineCode.OFFERS_MEMORY_UNKNOWN), None)
 
     @property
-    def bottleneck(self) -> "Bottleneck":
-        return Bottleneck(self.document["bottleneck"])
+    def bottleneck(self) -> Bottleneck:
+        captured = self.captured
+        return Bottleneck(
+            document=self.document["bottleneck"],
+            machines=list(self._bounded()),
+            idle_causes=captured.idle_causes if captured else (),
+        )
+
+    @property
+    def links_contrast(self) -> str | None:
+        """Stands above the offers: where what bounds the job depends on how the GPUs are joined."""
+        return links_contrast(self.document["offers"])
 
     @property
     def shares(self) -> list[tuple[str, float]]:
@@ -152,63 +161,22 @@ class Result:
         number = {source: place for place, source in enumerate(self.sources, start=1)}
         return [(offer, number[offer["source"] or _("source unknown")]) for offer in self.document["offers"]]
 
+    def _bounded(self) -> Iterator[tuple[str, Document]]:
+        """Machines with what bounds the job there: the captured one by its replay, and the first offer."""
+        bottleneck = self.document["bottleneck"]
+        if replayed := bottleneck.get("replayed"):
+            yield measured_row(self.measured).where if self.measured else name_of(METHODS, "captured"), replayed
+        first = next((offer for offer in self.document["offers"] if offer["rank"] == 1), None)
+        if first is not None and ("limits_s" in first or bottleneck.get("sensitivities")):
+            yield _("first offer: %(machine)s") % {"machine": server_label(first)}, first
+
     def _told(self) -> Iterator[tuple[str, str]]:
         capture = self.document.get("capture") or {}
         for note in (*capture.get("notes", ()), *self.document["notes"]):
-            yield note["code"], _sentence(note)
-
-
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
-    """What bounds the job: the classifier's word on a capture, the engine's on the first offer otherwise."""
-
-    document: Document
-
-    @property
-    def name(self) -> str | None:
-        label = self.document["label"]
-        return name_of(RESOURCES, label) if label else None
-
-    @property
-    def probabilities(self) -> list[tuple[str, float]]:
-        return _largest_first(self.document.get("probabilities", {}))
-
-    @property
-    def sensitivities(self) -> list[tuple[str, float]]:
-        return _largest_first(self.document.get("sensitivities", {}))
-
-    @property
-    def statement(self) -> str | None:
-        """What leads, of a captured job."""
-        return next((text for _code, text in self._findings()), None)
-
-    @property
-    def host_warnings(self) -> list[str]:
-        return [text for code, text in self._findings() if code in _HOST]
-
-    @property
-    def evidence(self) -> list[str]:
-        """Everything else that was found."""
-        return [text for code, text in list(self._findings())[1:] if code not in _HOST]
-
-    def _findings(self) -> Iterator[tuple[str, str]]:
-        for note in self.document.get("evidence", ()):
-            yield note["code"], _sentence(note)
-
-
-def _sentence(coded: Document) -> str:
-    """No line break between a number and its percent sign."""
-    return stored_sentence(coded).replace(" %", "\u00a0%")
+            yield note["code"], sentence(note)
 
 
 def server_label(offer: Document) -> str:
     """Hardware only: many offers are the same machine at another price."""
     server = offer["server"]
-    machine = _("%(gpus)s × %(accelerator)s") % {"gpus": offer["gpus"], "accelerator": server["accelerator_name"]}
-    if offer["gpus"] == 1:
-        return machine
-    return _("%(machine)s, %(topology)s") % {"machine": machine, "topology": name_of(TOPOLOGIES, server["topology"])}
-
-
-def _largest_first(shares: Mapping[str, float]) -> list[tuple[str, float]]:
-    return [(name_of(RESOURCES, key), share) for key, share in sorted(shares.items(), key=lambda item: -item[1])]
+    return machine_name(offer["gpus"], server["accelerator_name"], server["topology"])

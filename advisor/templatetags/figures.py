@@ -9,7 +9,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from advisor import figures, labels
+from advisor.bottleneck_view import gain
 from advisor.figures import Number
+from profiling.bottleneck_messages import RESOURCES
 
 register = template.Library()
 
@@ -22,13 +24,14 @@ register.filter("factor", figures.factor)
 register.filter("size", figures.size)
 register.filter("gigabytes_per_s", figures.gigabytes_per_s)
 register.filter("tera", figures.tera)
+register.filter("gain", gain)
 
 for _name, _names in {
     "topology_name": labels.TOPOLOGIES,
     "pricing_name": labels.PRICING,
     "objective_name": labels.OBJECTIVES,
     "evidence_name": labels.EVIDENCE,
-    "resource_name": labels.RESOURCES,
+    "resource_name": RESOURCES,
     "mode_name": labels.MODES,
     "fit_name": labels.FITS,
     "outcome_name": labels.OUTCOMES,
@@ -59,12 +62,6 @@ def seen(iso: str | None, precision: str | None) -> str:
     if not iso:
         return figures.unknown()
     return iso[:4] if precision == "year" else iso
-
-
-@register.filter
-def tenth(share: float) -> float:
-    """A sensitivity as the effect of a speed-up by 10 %."""
-    return share / 10
 
 
 @register.simple_tag

@@ -12,11 +12,12 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from advisor import charts, figures
-from advisor.labels import RESOURCES, ROLES, name_of
+from advisor.labels import ROLES, name_of
 from advisor.models import Study
 from advisor.results import Result
 from advisor.sample import ensure_sample_study
 from advisor.wording import sentence
+from profiling.bottleneck_messages import RESOURCES
 from tests.advisor.page_support import captured_rank, description
 from tests.advisor.test_pages import assert_sound
 from tests.workers import answer
