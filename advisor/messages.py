@@ -67,6 +67,16 @@ SENTENCES: Mapping[EngineCode, _Text] = {
     EngineCode.GROUPS_ASSUMED: _(
         "The capture does not say which ranks exchange with each other: taken for data-parallel ranks of the whole job."
     ),
+    EngineCode.HOST_BOUND_THERE: _(
+        "The host decides about %(percent)s%% of the step there: it launches work too slowly for these GPUs. CUDA "
+        "graphs, compiled code or a larger micro-batch cost less than a faster GPU or NVLink, neither of which "
+        "shortens that part."
+    ),
+    EngineCode.INPUT_BOUND_THERE: _(
+        "Loading data decides about %(percent)s%% of the step there: the GPUs wait for batches. More CPU cores, more "
+        "loader workers or data prepared beforehand cost less than a faster GPU or NVLink, neither of which shortens "
+        "that part."
+    ),
     EngineCode.MARKET_OF_ONE_GPU: _(
         "The market premium rests on prices of one GPU of each form: no provider is known to sell both forms in "
         "servers of %(gpus)s GPUs."

@@ -13,6 +13,7 @@ from advisor.engine.compare_document import comparable_document, memory_document
 from advisor.engine.cost import Goal
 from advisor.engine.prediction import Prediction
 from advisor.engine.ranking import Ranked
+from advisor.engine.reasons import FIXABLE
 from advisor.engine.scaling import Curve
 from advisor.engine.shapes import parameter_count
 from advisor.engine.verdict_document import comparison_document
@@ -60,6 +61,7 @@ def prediction_document(prediction: Prediction) -> Document:
         "memory": memory_document(prediction.memory),
         "bottleneck": prediction.bottleneck,
         "sensitivities": dict(prediction.sensitivities),
+        "limits_s": dict(prediction.limits_s),
         "evidence": prediction.evidence.value,
         "notes": [note_document(note) for note in prediction.notes],
     }
@@ -143,11 +145,15 @@ def _server(server: ServerSpec) -> Document:
 def _bottleneck(first: Ranked | None) -> Document:
     """The bottleneck of the job on the first offer; it belongs to a job on a server."""
     if first is None:
-        return {"label": None, "sensitivities": {}, "server": None, "gpus": None}
+        unknown = dict.fromkeys(("label", "step_s", "server", "gpus"))
+        return {**unknown, "sensitivities": {}, "limits_s": {}, "warnings": []}
     prediction = first.priced.prediction
     return {
         "label": prediction.bottleneck,
         "sensitivities": dict(prediction.sensitivities),
+        "step_s": prediction.step_s,
+        "limits_s": dict(prediction.limits_s),
+        "warnings": [note_document(note) for note in prediction.notes if note.code in FIXABLE.values()],
         "server": first.priced.offer.server.key,
         "gpus": prediction.gpus,
     }

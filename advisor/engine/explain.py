@@ -26,6 +26,8 @@ class EngineCode(StrEnum):
     GRADIENT_SIZE_UNKNOWN = "gradient_size_unknown"
     GRADIENTS_ASSUMED = "gradients_assumed"
     GROUPS_ASSUMED = "groups_assumed"
+    HOST_BOUND_THERE = "host_bound_there"
+    INPUT_BOUND_THERE = "input_bound_there"
     MARKET_OF_ONE_GPU = "market_of_one_gpu"
     MARKET_OF_OTHER_PROVIDERS = "market_of_other_providers"
     MARKET_OF_OTHER_REGIONS = "market_of_other_regions"

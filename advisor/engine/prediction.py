@@ -15,9 +15,9 @@ from advisor.engine.intervals import evidence, link_range, step_halfwidth
 from advisor.engine.memory import FITS_IN_ORDER, Fit
 from advisor.engine.network import network_is_known
 from advisor.engine.plans import Plan, legal_plans, plans_like
-from advisor.engine.reasons import notes_for
+from advisor.engine.reasons import fixable_notes, notes_for
 from advisor.engine.search import Rows, best_rows, checked, plainly, worth_timing
-from advisor.engine.sensitivity import by_name, label, sensitivities
+from advisor.engine.sensitivity import bounds
 from advisor.engine.serving import is_served, token_times
 from advisor.engine.stacks import hardware_of
 from advisor.engine.step import Job, job_of, no_rate, samples_per_step, step_parts
@@ -69,8 +69,8 @@ class Prediction:
     """One job on one server with one plan.
 
     ``low_s`` to ``high_s``: nominal 80 % range. ``link_low``, ``link_high``: the part of it (ln) that comes from not
-    knowing the links better; the rest is shared by all servers with this accelerator. ``tokens``: of a described job
-    that serves answers.
+    knowing the links better; the rest is shared by all servers with this accelerator. ``bottleneck``,
+    ``sensitivities``, ``limits_s``: see ``sensitivity.py``. ``tokens``: of a described job that serves answers.
     """
 
     accelerator_key: str
@@ -86,6 +86,7 @@ class Prediction:
     memory: MemoryFit
     bottleneck: str
     sensitivities: Mapping[str, float]
+    limits_s: Mapping[str, float]
     evidence: Evidence
     notes: tuple[Note, ...]
     tokens: TokenTimes | None = None
@@ -227,7 +228,7 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
     levels = [evidence(job, systems[place][0], int(gpus)) for place, gpus in zip(places, rows.gpus, strict=True)]
     low, high = link_range(job, rows, step_s)
     width = step_halfwidth(job, levels)
-    bound = sensitivities(job, rows, step_s)
+    bound = bounds(job, rows, parts)
     samples, capacity = samples_per_step(job, rows), rows.hardware.memory.capacity_bytes
     names = StepTime.__dataclass_fields__
     tokens = _token_times(job, rows)
@@ -248,10 +249,14 @@ def _predictions(job: Job, systems: Sequence[System], rows: Candidates, need: Fl
                 need_bytes=None if np.isnan(need[i]) else float(need[i]),
                 capacity_bytes=float(capacity[i]),
             ),
-            bottleneck=label(bound[i]),
-            sensitivities=by_name(bound[i]),
+            bottleneck=bound.label_of(i),
+            sensitivities=bound.sensitivities_of(i),
+            limits_s=bound.limits_of(i),
             evidence=levels[i],
-            notes=notes_for(job, *systems[places[i]][:2], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
+            notes=(
+                *notes_for(job, *systems[places[i]][:2], int(rows.gpus[i]), FITS_IN_ORDER[fits[i]]),
+                *fixable_notes(bound.sensitivities_of(i)),
+            ),
             tokens=tokens[i],
         )
         for i in range(len(rows))

@@ -1,6 +1,6 @@
 """Which notes a prediction carries: what had to be assumed, and what is therefore wide."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from advisor.engine.explain import EngineCode
 from advisor.engine.fabric import LIKELY_PEER_COPIES, UNKNOWN_PEER_COPIES, route
@@ -16,6 +16,21 @@ _FIT_CODES = {
     Fit.UNKNOWN: EngineCode.MEMORY_UNKNOWN,
     Fit.DOES_NOT_FIT: EngineCode.DOES_NOT_FIT,
 }
+
+
+FIXABLE: Mapping[str, EngineCode] = {
+    "host": EngineCode.HOST_BOUND_THERE,
+    "input": EngineCode.INPUT_BOUND_THERE,
+}
+"""What is cheaper to fix in the job than to rent around."""
+_WORTH_FIXING = 0.2
+
+
+def fixable_notes(sensitivities: Mapping[str, float]) -> Iterator[Note]:
+    """Warnings where the host or its loading decides about a good part of the step, by their sensitivities."""
+    for resource, code in FIXABLE.items():
+        if sensitivities[resource] >= _WORTH_FIXING:
+            yield Note(code, {"percent": round(100 * sensitivities[resource])})
 
 
 def notes_for(job: Job, accelerator: AcceleratorSpec, fabric: FabricSpec, gpus: int, fits: Fit) -> tuple[Note, ...]:

@@ -1,0 +1,75 @@
+"""What more of one resource could give at most, and warnings about what is cheaper to fix than to rent around."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from advisor.engine.explain import EngineCode
+from advisor.engine.plans import Plan
+from advisor.engine.prediction import predict
+from advisor.engine.sensitivity import RESOURCES
+from profiling.workload import InputPipeline, Mode
+from tests.engine.machines import H100_SXM, LLAMA_7B, NVSWITCH, PCIE_STAGED, TRAINING_7B, TRAINING_SMALL, server
+from tests.engine.test_laws import settled, step
+
+SERVING_7B = replace(TRAINING_7B, mode=Mode.INFERENCE, model=LLAMA_7B, batch_per_step=32, output_tokens=128)
+
+
+def on(job, fabric, plan, cpu_cores=None):
+    machine = replace(server(H100_SXM, fabric), cpu_cores=cpu_cores)
+    return predict(job, server=machine, gpus=plan.gpus, plan=plan)
+
+
+@settings(max_examples=60)
+@given(settled())
+def test_a_limit_is_no_longer_than_the_step_and_than_with_a_tenth_more_speed(drawn):
+    found = step(*drawn)
+    assert tuple(found.limits_s) == RESOURCES
+    for name, limit_s in found.limits_s.items():
+        assert 0 < limit_s <= found.step_s * (1 + 1e-12)
+        faster_s = found.step_s * 1.1 ** -found.sensitivities[name]
+        assert limit_s <= faster_s * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(settled())
+def test_what_takes_no_time_changes_nothing(drawn):
+    found = step(*drawn)
+    if found.gpus == 1:
+        assert found.sensitivities["communication"] == 0
+        assert found.limits_s["communication"] == pytest.approx(found.step_s)
+    assert found.limits_s["input"] == pytest.approx(found.step_s)
+
+
+def test_links_without_end_leave_what_the_gpus_do():
+    divided = Plan(tp=8, micro_batch=8)
+    pcie, switched = (on(TRAINING_7B, fabric, divided) for fabric in (PCIE_STAGED, NVSWITCH))
+    assert pcie.limits_s["communication"] < switched.step_s < pcie.step_s
+    assert pcie.limits_s["communication"] == pytest.approx(switched.limits_s["communication"], rel=0.05)
+    assert pcie.step_s - pcie.limits_s["communication"] == pytest.approx(pcie.parts.communication_exposed_s, rel=0.05)
+
+
+def test_serving_ends_at_what_the_memory_does_not_take():
+    found = on(SERVING_7B, NVSWITCH, Plan(micro_batch=32))
+    assert found.bottleneck == "memory"
+    assert found.limits_s["memory"] < found.step_s / 2
+
+
+def test_a_host_that_decides_is_named_with_what_to_do():
+    tiny = replace(TRAINING_SMALL, batch_per_step=8.0)
+    found = on(tiny, NVSWITCH, Plan(dp=8, micro_batch=1))
+    assert found.bottleneck == "host"
+    (note,) = (note for note in found.notes if note.code == EngineCode.HOST_BOUND_THERE)
+    assert note.params["percent"] == round(100 * found.sensitivities["host"])
+    assert EngineCode.HOST_BOUND_THERE not in {
+        one.code for one in on(TRAINING_7B, NVSWITCH, Plan(dp=8, micro_batch=4)).notes
+    }
+
+
+def test_loading_that_decides_is_named_too():
+    slow = replace(TRAINING_7B, input_pipeline=InputPipeline(cpu_s_per_sample=1000.0))
+    found = on(slow, NVSWITCH, Plan(dp=8, micro_batch=4), cpu_cores=8)
+    assert found.bottleneck == "input"
+    assert EngineCode.INPUT_BOUND_THERE in {note.code for note in found.notes}
+    assert found.limits_s["input"] < found.step_s / 10
