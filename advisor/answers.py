@@ -10,13 +10,13 @@ from advisor.engine.advise import advise
 from advisor.engine.cost import Goal
 from advisor.engine.document import document, workload_summary
 from advisor.engine.explain import EngineCode, EngineRefusal
-from advisor.engine.own_replay import agrees, own_bound, streaming_of
+from advisor.engine.own_replay import agrees, bound_of
 from advisor.engine.version import ENGINE_VERSION
 from advisor.hints import CaptureHints
 from catalog import selectors as catalog
 from catalog.specs import AcceleratorSpec
 from profiling.analysis import Analysis
-from profiling.bottleneck import LEAST_KERNELS, Bottleneck
+from profiling.bottleneck import Bottleneck
 from profiling.document import analysis_document, bottleneck_document, no_bottleneck, note_document
 from profiling.notes import BottleneckCode, Note
 from profiling.stored_model import model_sha256
@@ -72,10 +72,7 @@ def _bottleneck(analysis: Analysis, found: Bottleneck | None) -> Answer:
 
 
 def _replayed(analysis: Analysis, found: Bottleneck) -> Answer | None:
-    features, step = analysis.features, analysis.workload and analysis.workload.measured
-    if features is None or step is None or features.kernels < LEAST_KERNELS:
-        return None
-    bound = own_bound(step, streaming_of(features), features.cached_attention_share or 0.0)
+    bound = bound_of(analysis.features, analysis.workload and analysis.workload.measured)
     if bound is None:
         return None
     same = agrees(bound, found)

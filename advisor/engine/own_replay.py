@@ -14,7 +14,7 @@ from advisor.engine.collectives import Floats
 from advisor.engine.readings import exposed_communication_s, returns_step
 from advisor.engine.replay import CLASSES, Durations, Replayed, replay
 from advisor.engine.sensitivity import BALANCED, label
-from profiling.bottleneck import COMMUNICATION, COMPUTE, HOST, MEMORY, Bottleneck
+from profiling.bottleneck import COMMUNICATION, COMPUTE, HOST, LEAST_KERNELS, MEMORY, Bottleneck
 from profiling.features import Features
 from profiling.step_graph import NONE, StepGraph
 from profiling.workload import KernelClass, MeasuredStep
@@ -78,6 +78,13 @@ def own_bound(step: MeasuredStep, streaming: float, cached_attention: float = 0.
         limits_s=_by_name(np.minimum(least_s, np.minimum(faster_s, step.step_s))),
         transfer_unverified=bool(step.collectives) and step.waiting_s is None,
     )
+
+
+def bound_of(features: Features | None, step: MeasuredStep | None) -> OwnBound | None:
+    """The same of a capture: None too where it has no step, or too few kernels to judge by."""
+    if features is None or step is None or features.kernels < LEAST_KERNELS:
+        return None
+    return own_bound(step, streaming_of(features), features.cached_attention_share or 0.0)
 
 
 def streaming_of(features: Features) -> float:
