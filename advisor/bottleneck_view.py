@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from advisor.captured import IdleCause
 from advisor.engine.document import Document
-from advisor.labels import HOST_UNSEEN_ADVICE, SURENESS, SURENESS_MEANS, name_of
+from advisor.labels import HOST_UNSEEN_ADVICE, SURENESS_MEANS, name_of
 from advisor.wording import stored_sentence
 from profiling.bottleneck import SURE
 from profiling.bottleneck_messages import RESOURCES
+from profiling.bottleneck_text import SURENESS, sureness_of
 from profiling.notes import BottleneckCode
 
 _WARNINGS = frozenset({BottleneckCode.HOST_BOUND, BottleneckCode.HOST_BOUND_UNVERIFIED, BottleneckCode.INPUT_BOUND})
@@ -140,9 +141,7 @@ class Bottleneck:
 
     @property
     def _sure(self) -> str | None:
-        if "sure" not in self.document or not self.document.get("evidence"):
-            return None
-        return "unknown" if self.document["label"] is None else "sure" if self.document["sure"] else "likely"
+        return sureness_of(self.document)
 
     @property
     def _replayed(self) -> Document:
@@ -177,6 +176,7 @@ def _told(causes: Iterable[IdleCause]) -> Iterator[IdleCause]:
 
 
 def _gains(title: str, machine: Document) -> Gains:
+    """Loading takes a row only where it takes time: most answers do not know of it."""
     step_s = machine.get("step_s")
     sensitivities: Mapping[str, float] = machine.get("sensitivities") or {}
     limits_s: Mapping[str, float] = machine.get("limits_s") or {}
@@ -188,6 +188,7 @@ def _gains(title: str, machine: Document) -> Gains:
             most=_saved(step_s, limits_s.get(key)),
         )
         for key in dict.fromkeys((*sensitivities, *limits_s))
+        if key != "input" or sensitivities.get(key)
     ]
     return Gains(
         title=title,

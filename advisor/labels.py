@@ -137,9 +137,6 @@ COLLECTIVES: Names = {
     "unknown": _("unknown"),
 }
 
-SURENESS: Names = {"sure": _("sure"), "likely": _("likely"), "unknown": _("cannot tell")}
-"""How sure the classifier is of what bounds a captured job."""
-
 SURENESS_MEANS: Names = {
     "sure": _("Sure: whatever the capture does not show, the answer stays, with a probability of at least 90%."),
     "likely": _("Likely, but not sure: its probability is under 90%."),
@@ -148,6 +145,7 @@ SURENESS_MEANS: Names = {
         "steps."
     ),
 }
+"""What the words of ``profiling.bottleneck_text.SURENESS`` mean."""
 
 TOPOLOGIES: Names = {
     "nvswitch-full": _("NVLink through NVSwitch"),

@@ -195,7 +195,13 @@ class StudySerializer(serializers.Serializer):
     model_sha256 = serializers.CharField()
     catalog_revision = serializers.IntegerField(allow_null=True)
     result = serializers.JSONField(
-        allow_null=True, help_text="offers, verdict, workload, capture, bottleneck, scaling, notes."
+        allow_null=True,
+        help_text="offers, verdict, workload, capture, bottleneck, plans, scaling, notes; see docs/answers.md. "
+        "bottleneck: label (compute, memory, communication, host; of a described job also input or balanced; null: "
+        "cannot tell), of a capture sure, probabilities, work_label, evidence and replayed (what a replay of the "
+        "captured step says: label, sensitivities, step_s, limits_s, agrees), of a described job sensitivities, "
+        "limits_s and warnings on the first offer. limits_s: seconds of the step if that resource were infinitely "
+        "fast; every offer has its own.",
     )
 
 

@@ -15,6 +15,7 @@ from advisor.engine.cost import Goal
 from advisor.hints import CaptureHints
 from advisor.models import Study
 from advisor.wording import worded
+from profiling.bottleneck_messages import RESOURCES
 from profiling.generate import write
 from profiling.sample_capture import sample_capture
 from tests.paths import REPOSITORY
@@ -39,6 +40,12 @@ def answer(*arguments: str) -> Any:
     out, err = StringIO(), StringIO()
     call_command(*arguments, "--json", stdout=out, stderr=err)
     return json.loads(out.getvalue())
+
+
+def printed(*arguments: str) -> list[str]:
+    out = StringIO()
+    call_command(*arguments, stdout=out, stderr=StringIO())
+    return out.getvalue().splitlines()
 
 
 def refused(*arguments: str) -> str:
@@ -78,6 +85,28 @@ def test_advise_says_the_verdict_and_a_line_per_offer(catalog: None) -> None:
     assert "NVLink" in lines[0]
     assert any("use one GPU" in line for line in lines[1:empty])
     assert [line.split()[0] for line in lines[empty + 2 :]] == ["1", "2", "3"]
+
+
+def test_advise_says_what_bounds_a_described_job_and_what_more_of_each_resource_gives(catalog: None) -> None:
+    found = answer("advise", "--workload", EXAMPLE, "--gpus", "8", "--limit", "3")["bottleneck"]
+    lines = printed("advise", "--workload", EXAMPLE, "--gpus", "8", "--limit", "3")
+    said = f"Bound by: {RESOURCES[found['label']]} on the first offer ({found['server']}, GPUs used: 8)"
+    place = lines.index(said)
+    limits = lines[place + 1 + len(found["warnings"])]
+    saved = round(100 * (1 - found["limits_s"]["compute"] / found["step_s"]))
+    assert place < lines.index("")
+    assert f"{RESOURCES['compute']} {saved}%" in limits
+
+
+def test_advise_says_what_bounds_a_captured_job_and_what_its_replay_says(catalog: None, tmp_path: Path) -> None:
+    for rank in range(2):
+        write(sample_capture(rank=rank, world_size=2), tmp_path / f"rank{rank}.json")
+    found = answer("advise", "--trace", str(tmp_path), "--batch", "32", "--limit", "3")["bottleneck"]
+    lines = printed("advise", "--trace", str(tmp_path), "--batch", "32", "--limit", "3")
+    assert found["replayed"]
+    assert found["replayed"]["note"]["sentence"] in lines
+    assert all(note["sentence"] in lines for note in found["evidence"])
+    assert sum(line.startswith("Bound by: ") for line in lines) == 1
 
 
 def test_advise_takes_an_accelerator_that_the_capture_does_not_name(catalog: None, tmp_path: Path) -> None:

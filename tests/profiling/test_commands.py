@@ -9,6 +9,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import translation
 
+from profiling.bottleneck_messages import RESOURCES
+from profiling.bottleneck_text import SURENESS, sureness_of
 from profiling.messages import NOTES, REFUSALS
 from profiling.notes import NoteCode, RefusalCode
 
@@ -46,6 +48,20 @@ def test_json_has_the_promised_fields(capture: Path, capsys: pytest.CaptureFixtu
 def test_without_json_there_is_a_table(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("analyze", capture)
     assert "NVIDIA A100-SXM4-80GB" in capsys.readouterr().out
+
+
+def test_the_label_stands_under_the_table_with_how_sure_it_is(
+    capture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("analyze", capture, "--json")
+    found = _answer(capsys.readouterr().out)["bottleneck"]
+    call_command("analyze", capture)
+    lines = capsys.readouterr().out.splitlines()
+    under = lines[lines.index("") + 1 :]
+    word = SURENESS[sureness_of(found) or ""]
+    name = RESOURCES[found["label"]] if found["label"] else None
+    assert under[0] == (f"Bound by: {name} ({word})" if name else f"Bound by: {word}")
+    assert under[1:] == [note["sentence"] for note in found["evidence"]]
 
 
 def test_bad_input_ends_with_2_and_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from advisor.management.refusals import BadInput, bad_input_ends, described_work
 from advisor.wording import worded
 from catalog.specs import PricingModel
 from profiling.analysis import analyse
+from profiling.bottleneck_text import bottleneck_lines
 from profiling.configured import limits
 from profiling.label import bottleneck_of
 
@@ -97,6 +98,7 @@ def _lines(answer: answers.Answer) -> Iterator[str]:
     yield answer["verdict"]["sentence"]
     for note in answer["verdict"].get("notes", ()):
         yield f"  {note['sentence']}"
+    yield from bottleneck_lines(answer["bottleneck"])
     yield ""
     yield f"{'':>3} {'server':<34} {'region':<16} {'GPUs':>4}  {'plan':<26} {'step':>11} {'range':>27} {'cost':>12}"
     for offer in answer["offers"]:

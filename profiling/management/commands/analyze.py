@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand
 
 from profiling.analysis import analyse
+from profiling.bottleneck_text import bottleneck_lines
 from profiling.configured import limits
 from profiling.document import analysis_document, bottleneck_document, no_bottleneck, refusal_document
 from profiling.formats.registry import unopenable
@@ -72,5 +73,4 @@ def _table(document: dict[str, Any]) -> str:
             f"{rank:>5} {part['device_index']:>6} {window / 1000:>10.3f} {busy:>5.1f}% {compute:>7.1f}% "
             f"{exposed:>12.1f}% {copies:>5.1f}%  {part['device'] or 'unknown'}"
         )
-    evidence = [item["sentence"] for item in document["bottleneck"]["evidence"]]
-    return "\n".join([*lines, "", *evidence])
+    return "\n".join([*lines, "", *bottleneck_lines(document["bottleneck"])])
