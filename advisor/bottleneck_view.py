@@ -131,8 +131,9 @@ class Bottleneck:
     @property
     def warnings(self) -> list[Warned]:
         """Cheaper to fix than to rent around, with what helps."""
-        found = ((code, text) for code, text in self._findings() if code in _WARNINGS)
-        return [Warned(sentence=text, advice=self._advice(code)) for code, text in found]
+        found = [(code, text) for code, text in self._findings() if code in _WARNINGS]
+        there = [(note["code"], sentence(note)) for note in self.document.get("warnings", ())]
+        return [Warned(sentence=text, advice=self._advice(code)) for code, text in (*found, *there)]
 
     @property
     def evidence(self) -> list[str]:
