@@ -1,12 +1,13 @@
 """How what bounds a job depends on the links between the GPUs, in one sentence from the listed offers."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.utils.translation import gettext as _
 
 from advisor.engine.document import Document
 from advisor.labels import LINKS, name_of
+from profiling.bottleneck import COMMUNICATION
 from profiling.bottleneck_messages import RESOURCES
 
 _LINK_OF: Mapping[str, str] = {
@@ -28,28 +29,32 @@ _LINK_OF: Mapping[str, str] = {
 """Kind of link (``LINKS``) by the topology of a server; others do not join several GPUs, or in a way nobody knows."""
 
 
-def links_contrast(offers: Iterable[Document]) -> str | None:
-    """None where the same bounds the job on most of the servers of every kind of link.
+_MOST = 0.5
+_FEWEST = 2
+"""One server of a kind is no kind."""
 
-    The same server at several prices counts once.
+
+def links_contrast(offers: Iterable[Document]) -> str | None:
+    """None unless communication bounds the job on most of the servers of one kind of link, and not of another.
+
+    Other differences are rather those of the GPUs. The same server at several prices counts once.
     """
-    labels = _labels(offers)
-    commonest = {link: counted.most_common(1)[0] for link, counted in labels.items()}
-    if len({label for label, _count in commonest.values()}) < 2:
+    kinds: dict[str, list[str]] = {}
+    for link, counted in _labels(offers).items():
+        label, count = counted.most_common(1)[0]
+        if counted.total() >= _FEWEST and count > _MOST * counted.total():
+            words = {"links": name_of(LINKS, link), "count": count, "all": counted.total()}
+            kinds.setdefault(label, []).append(_("%(links)s (%(count)s of %(all)s)") % words)
+    if len(kinds) < 2 or COMMUNICATION not in kinds:
         return None
-    told = [
-        _("%(resource)s with %(links)s (%(count)s of %(all)s)")
-        % {
-            "resource": name_of(RESOURCES, label),
-            "links": name_of(LINKS, link),
-            "count": count,
-            "all": labels[link].total(),
-        }
-        for link, (label, count) in commonest.items()
-    ]
-    return _("What bounds the job depends on how the GPUs are joined. On most of these servers it is %(told)s.") % {
+    told = [_told(label, kinds[label]) for label in sorted(kinds, key=lambda label: label != COMMUNICATION)]
+    return _("What bounds the job depends on how the GPUs are joined. Most of the listed servers: %(told)s.") % {
         "told": _("; ").join(told)
     }
+
+
+def _told(label: str, links: Sequence[str]) -> str:
+    return _("%(resource)s with %(links)s") % {"resource": name_of(RESOURCES, label), "links": _(", ").join(links)}
 
 
 def _labels(offers: Iterable[Document]) -> dict[str, Counter[str]]:

@@ -273,22 +273,47 @@ def test_links_are_contrasted_where_they_decide() -> None:
         offer_on("nvl72", "communication", "b"),
         offer_on("nvl72", "compute", "c"),
         offer_on("pcie-single-root", "communication", "d"),
-        offer_on("single", "host", "e", gpus=1),
+        offer_on("pcie-root", "communication", "e"),
+        offer_on("xgmi-all-to-all", "communication", "f"),
+        offer_on("single", "host", "g", gpus=1),
     ]
     told = links_contrast(offers) or ""
-    assert "compute with NVSwitch (2 of 3)" in told
-    assert "communication with PCIe (1 of 1)" in told
+    assert "communication with PCIe (2 of 2); compute with NVSwitch (2 of 3)." in told
+    assert "xGMI" not in told
     assert "host" not in told
+
+
+def pairs(**labels: str) -> list[dict[str, Any]]:
+    """Two servers of each topology, bound by the same, or by what stands before and after the stroke."""
+    return [
+        offer_on(topology.replace("_", "-"), label, f"{topology}{place}")
+        for topology, both in labels.items()
+        for place, label in enumerate(both.split("/") * (1 if "/" in both else 2))
+    ]
 
 
 @pytest.mark.parametrize(
     "offers",
     [
         [],
-        [offer_on("nvswitch-full", "compute", "a"), offer_on("pcie-root", "compute", "b")],
-        [offer_on("nvswitch-full", "compute", "a"), offer_on("unknown", "communication", "b")],
-        [offer_on("nvswitch-full", "compute", "a"), offer_on("nvswitch-full", "host", "b")],
+        pairs(nvswitch_full="compute", pcie_root="compute"),
+        pairs(nvswitch_full="compute", unknown="communication"),
+        pairs(nvswitch_full="compute", pcie_root="memory"),
+        pairs(nvswitch_full="compute", pcie_root="communication/compute"),
+        pairs(nvswitch_full="communication", pcie_root="communication"),
+        [*pairs(nvswitch_full="compute"), offer_on("pcie-root", "communication", "one")],
     ],
 )
 def test_nothing_is_contrasted_where_links_do_not_decide(offers: list[dict[str, Any]]) -> None:
     assert links_contrast(offers) is None
+
+
+def test_the_contrast_stands_above_the_offers(browser: Client, study: Study) -> None:
+    for offer in study.result["offers"]:
+        is_pcie = offer["server"]["topology"].startswith("pcie")
+        offer["bottleneck"] = "communication" if is_pcie else "compute"
+    told = links_contrast(study.result["offers"])
+    study.save()
+    text = text_of(browser.get(study.get_absolute_url()).content.decode())
+    assert told
+    assert text.index(told) < text.index("Ranked offers")
