@@ -39,6 +39,8 @@ ANY = "any"
 _ANYTHING = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Where captures that look like this were hardly ever seen."""
 _MOSTLY_NARROW = 0.8
+_ALL_WAITING = 0.95
+"""One rank alone never excludes it: another may be late in every call, by the same time."""
 
 _LITTLE = 0.02
 _STEP_VARIATION = 0.1
@@ -88,6 +90,8 @@ def complete(features: Features) -> Filled:
 
 def _stand_ins(features: Features, piece: str, stand_ins: StandIns) -> Sequence[float]:
     values = stand_ins[piece].get(kind_of(features, piece), _ANYTHING)
+    if piece == WAITING:
+        return [*values[:-1], max(values[-1], _ALL_WAITING)]
     if piece != STREAMING or features.narrow_share is None:
         return values
     return [features.narrow_share + (1 - features.narrow_share) * value for value in values]

@@ -25,7 +25,8 @@ from profiling.judging import probabilities
 from profiling.stored_model import HOST_LABELS, OTHER, Linear, Model, sharpened
 
 _REGULARISATION = 0.3
-_STAND_INS = 5
+_STAND_INS, _STAND_INS_OF_OTHERS = {STREAMING: 5, WAITING: 8}, 3
+"""More of what decides labels; all combinations are asked for each capture."""
 _SHARPENED_ON = 2_000
 _POWERS = np.linspace(0.8, 2.0, 25).round(2)
 _FEW = 30
@@ -113,7 +114,8 @@ def _by_kind(
             if known is not None:
                 values.setdefault(kind_of(seen, piece), []).append(known)
     enough = {kind: some for kind, some in values.items() if len(some) >= _FEW}
-    parts = (np.arange(_STAND_INS) + 0.5) / _STAND_INS
+    number = _STAND_INS.get(piece, _STAND_INS_OF_OTHERS)
+    parts = (np.arange(number) + 0.5) / number
     return {kind: np.quantile(some, parts).round(6).tolist() for kind, some in sorted(enough.items())}
 
 

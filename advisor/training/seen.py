@@ -19,6 +19,8 @@ _TRANSFER_SPREAD = (0.05, 0.25)
 """Spread (ln) of the same transfer from call to call, lowest and highest."""
 _BACKWARD_TOLD = 0.9
 """Captures of training in which operators or names of kernels tell of the backward pass."""
+_LATE_ALIKE = 0.25
+"""Jobs in which the same rank is late in every call, by about the same time."""
 _QUICK = -1.28
 """The quick tenth of a normal distribution."""
 
@@ -144,7 +146,8 @@ def _uneven(waiting: Floats, generator: Generator) -> Floats:
     long ones. Transfers alone differ as well.
     """
     rows = len(waiting)
-    shape = generator.lognormal(0.0, 1.0, rows)
+    alike = generator.random(rows) < _LATE_ALIKE
+    shape = np.where(alike, 50.0, generator.lognormal(0.0, 1.0, rows))
     quick_wait = _quick_of_gamma(shape)
     spread = generator.uniform(*_TRANSFER_SPREAD, rows)
     return _clipped(waiting * (1 - quick_wait) + (1 - waiting) * (1 - np.exp(_QUICK * spread)))

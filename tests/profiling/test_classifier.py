@@ -103,12 +103,18 @@ def test_waiting_is_not_transfer():
     assert loads.label == "compute"
 
 
-def test_one_rank_is_never_sure_of_communication():
-    found = classify(features(exposed_communication_share=0.65, overlap_ratio=0.0, gpus=8))
-    assert found.label == "communication"
-    assert found.probabilities["communication"] < 0.85
-    assert found.statement.code == BottleneckCode.COMMUNICATION_OR_WAITING
+@pytest.mark.parametrize("uneven", [None, 0.0, 0.3, 0.9])
+def test_one_rank_is_never_sure_of_communication(uneven: float | None):
+    found = classify(features(exposed_communication_share=0.65, overlap_ratio=0.0, uneven_share=uneven, gpus=8))
+    assert found.label in (None, "communication", HOST, "compute")
+    assert not found.sure
+    assert found.probabilities["communication"] < CERTAIN
     assert BottleneckCode.COMMUNICATION_UNVERIFIED in codes(found.warnings)
+    assert (BottleneckCode.UNEVEN_CALLS in codes(found.warnings)) is (uneven == 0.9)
+    if found.label is None:
+        assert found.statement.code == BottleneckCode.UNSURE_WAITING
+    if found.label == "communication":
+        assert found.statement.code == BottleneckCode.COMMUNICATION_OR_WAITING
 
 
 @pytest.mark.parametrize(

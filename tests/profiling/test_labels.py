@@ -49,11 +49,15 @@ def test_nothing_is_surely_wrong(row: Row) -> None:
 
 @pytest.mark.parametrize("row", rows("high"), ids=lambda row: row.id)
 def test_certain_rows_are_right_or_left_open(row: Row) -> None:
-    """Whatever the bar leaves room for is an answer that says why it cannot tell, never another label."""
+    """Whatever the bar leaves room for is an answer that says why it cannot tell, never another label.
+
+    A made-up file that looks like a job is one as far as we can see: then the label is at least not sure.
+    """
     ours = said(row)
-    assert ours.label in (row.first, ABSTAINS), ours
     if row.first == NONE:
-        assert ours.label == NONE, ours
+        assert ours.label == NONE or not ours.sure, ours
+    else:
+        assert ours.label in (row.first, ABSTAINS), ours
 
 
 @needs_traces
