@@ -41,7 +41,7 @@ class Gain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gains:
-    """One machine, and what each resource would change there, most first."""
+    """One machine, and what each resource would change there: first what bounds the job, as the label means it."""
 
     title: str
     step_s: float | None
@@ -194,7 +194,7 @@ def _gains(title: str, machine: Document) -> Gains:
     return Gains(
         title=title,
         step_s=step_s,
-        rows=sorted(rows, key=lambda row: (-row.bar, -(row.sooner or 0.0))),
+        rows=sorted(rows, key=lambda row: (-(row.sooner or 0.0), -row.bar)),
         is_transfer_unverified=bool(machine.get("transfer_unverified")),
     )
 

@@ -143,6 +143,14 @@ def test_what_the_captured_step_would_save_at_most(browser: Client, study: Study
     assert places == sorted(places)
 
 
+def test_what_bounds_the_step_stands_first_though_something_else_could_save_more(browser: Client, study: Study) -> None:
+    study.result["offers"] = []
+    limits = {**REPLAYED["limits_s"], "communication": 0.01}
+    text = text_of(shown(browser, study, {**CAPTURED, "replayed": {**REPLAYED, "limits_s": limits}}))
+    table = text[text.index("step now") :]
+    assert table.index(str(RESOURCES["compute"])) < table.index(str(RESOURCES["communication"]))
+
+
 def test_time_that_may_be_waiting_is_said_beside_the_replay(browser: Client, study: Study) -> None:
     sentence = "all of it counts as communication here"
     known = shown(browser, study, {**CAPTURED, "replayed": REPLAYED})
