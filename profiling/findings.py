@@ -7,10 +7,12 @@ import numpy as np
 
 from profiling.bottleneck import (
     COMMUNICATION,
+    COMPUTE,
     HOST,
     LABELS,
     LEAST_KERNELS,
     MANY_UNCLASSIFIED,
+    MEMORY,
     SURE,
     WORK_LABELS,
     WORTH_SAYING,
@@ -55,7 +57,7 @@ def found(features: Features, judged: Judged, *, idle_known: bool) -> Bottleneck
     probabilities = dict(zip(LABELS, judged.probabilities.tolist(), strict=True)) if idle_known else of_work
     label, work_label = clear_label(probabilities), clear_label(of_work)
     then = [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if label == HOST and work_label else []
-    statement = _statement(features, label, probabilities, _doubt(features, judged.ways, every))
+    statement = _statement(features, label, probabilities, _doubt(features, probabilities, judged.ways, every))
     return Bottleneck(
         label=label,
         sure=label is not None and is_sure(features, every[:, labels.index(label)]),
@@ -95,18 +97,20 @@ def transfer_share(features: Features) -> float:
     return max(features.exposed_communication_share - (features.waiting_share or 0.0), 0.0)
 
 
-_DOUBTS = {STREAMING: BottleneckCode.UNSURE_STREAMING, WAITING: BottleneckCode.UNSURE_WAITING}
-
-
-def _doubt(features: Features, ways: Filled, every: Rows) -> Note | None:
-    """The missing piece on which the likeliest label hangs most; None where it hangs on none."""
+def _doubt(features: Features, probabilities: Mapping[str, float], ways: Filled, every: Rows) -> Note | None:
+    """The missing piece on which it hangs most which of the two likeliest labels it is; None where it hangs on none."""
     spread = {piece: _spread(getattr(ways, piece), every) for piece in ways.pieces}
     piece = max(spread, key=lambda name: spread[name], default=None)
     if piece is None or not spread[piece]:
         return None
+    two = set(sorted(probabilities, key=lambda name: -probabilities[name])[:2])
+    if piece == STREAMING and two == {COMPUTE, MEMORY}:
+        return Note(BottleneckCode.UNSURE_STREAMING)
+    if piece == WAITING and COMMUNICATION in two:
+        return Note(BottleneckCode.UNSURE_WAITING)
     if piece == UNKNOWN_KERNELS:
         return percent_note(BottleneckCode.UNSURE_KERNELS, features.unclassified_share or 0.0)
-    return Note(_DOUBTS[piece]) if piece in _DOUBTS else None
+    return None
 
 
 def _spread(values: Rows, every: Rows) -> float:
