@@ -162,8 +162,9 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
     ),
     BottleneckCode.REPLAY_AGREES: _("Replaying the captured step with each resource 10%% faster says the same."),
     BottleneckCode.REPLAY_DISAGREES: _(
-        "Replaying the captured step with each resource 10%% faster says otherwise: %(resource)s. Take the answer with "
-        "care: the two differ where time is hidden under other work or where kernels are not what their names say."
+        "Replaying the captured step with each resource 10%% faster says otherwise: %(resource)s. Take the label with "
+        "care: shares of time do not show what hides behind what, and a replay counts the profiler's own load on the "
+        "host as the host."
     ),
     BottleneckCode.REPLAY_OPEN: _(
         "Replaying the captured step with each resource 10%% faster puts %(resource)s first; shares alone cannot tell."
