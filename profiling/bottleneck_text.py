@@ -45,7 +45,7 @@ def _label_line(document: Mapping[str, Any]) -> str | None:
         return None if sureness is None else _("Bound by: %(word)s") % {"word": SURENESS[sureness]}
     name = _name(label)
     if sureness is not None:
-        return _("Bound by: %(name)s (%(word)s)") % {"name": name, "word": SURENESS[sureness]}
+        return _("Bound by: %(name)s; %(word)s") % {"name": name, "word": SURENESS[sureness]}
     if document.get("server"):
         words = {"name": name, "server": document["server"], "count": document["gpus"]}
         return _("Bound by: %(name)s on the first offer (%(server)s, GPUs used: %(count)s)") % words
@@ -53,12 +53,14 @@ def _label_line(document: Mapping[str, Any]) -> str | None:
 
 
 def _limits_line(document: Mapping[str, Any]) -> str | None:
+    """Loading is named only where it takes time: most jobs do not say."""
     step_s, limits_s = document.get("step_s"), document.get("limits_s")
     if not step_s or not limits_s:
         return None
     told = [
         _("%(name)s %(percent)s%%") % {"name": _name(key), "percent": round(100 * (1 - least_s / step_s))}
         for key, least_s in sorted(limits_s.items(), key=lambda item: item[1])
+        if key != "input" or least_s < step_s
     ]
     return _("If one resource were infinitely fast, the step would be shorter by at most: %(list)s.") % {
         "list": ", ".join(told)

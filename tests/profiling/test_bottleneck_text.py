@@ -29,8 +29,8 @@ def test_nothing_asked_nothing_said() -> None:
 @pytest.mark.parametrize(
     ("label", "sure", "said"),
     [
-        ("compute", True, "Bound by: compute (sure)"),
-        ("memory", False, "Bound by: memory bandwidth (likely)"),
+        ("compute", True, "Bound by: compute; sure"),
+        ("memory", False, "Bound by: memory bandwidth; likely"),
         (None, False, "Bound by: cannot tell"),
     ],
 )
@@ -51,13 +51,14 @@ def test_a_described_job_is_told_on_its_server() -> None:
         "server": "cloud/one",
         "gpus": 4,
         "step_s": 1.0,
-        "limits_s": {"compute": 0.6},
+        "limits_s": {"compute": 0.6, "input": 1.0},
         "warnings": [warning],
     }
     told = lines(described)
     assert told[0] == "Bound by: nothing alone (balanced) on the first offer (cloud/one, GPUs used: 4)"
     assert told[1] == "The host decides."
     assert "compute 40%" in told[2]
+    assert "input" not in told[2]
 
 
 def test_an_older_answer_has_its_label_alone() -> None:

@@ -60,7 +60,7 @@ def test_the_label_stands_under_the_table_with_how_sure_it_is(
     under = lines[lines.index("") + 1 :]
     word = SURENESS[sureness_of(found) or ""]
     name = RESOURCES[found["label"]] if found["label"] else None
-    assert under[0] == (f"Bound by: {name} ({word})" if name else f"Bound by: {word}")
+    assert under[0] == (f"Bound by: {name}; {word}" if name else f"Bound by: {word}")
     assert under[1:] == [note["sentence"] for note in found["evidence"]]
 
 
