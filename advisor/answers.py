@@ -67,7 +67,7 @@ def captured(
 def _bottleneck(analysis: Analysis, found: Bottleneck | None) -> Answer:
     """What the classifier says, and what a replay of the captured step says beside it where there is one."""
     if found is None:
-        return no_bottleneck()
+        return {**no_bottleneck(), "replayed": None}
     return {**bottleneck_document(found), "replayed": _replayed(analysis, found)}
 
 

@@ -59,8 +59,9 @@ def label_statement(label: str | None, probabilities: Mapping[str, float]) -> No
     """What bounds the GPUs' work, or that nothing leads."""
     if label is not None:
         return percent_note(_LABEL_LEADS[label], probabilities[label])
-    shares = {name: round(100 * probabilities.get(name, 0.0)) for name in LABELS}
-    return Note(BottleneckCode.NO_CLEAR_LEAD, shares)
+    shares = {name: round(100 * share) for name, share in probabilities.items()}
+    seen = HOST in probabilities
+    return Note(BottleneckCode.NO_CLEAR_LEAD if seen else BottleneckCode.NO_CLEAR_LEAD_OF_WORK, shares)
 
 
 def percent_note(code: BottleneckCode, share: float) -> Note:

@@ -46,6 +46,10 @@ FINDINGS: Mapping[BottleneckCode, Promise] = {
         "Cannot tell what bounds the job, because nothing is clearly ahead: compute %(compute)s%%, memory "
         "%(memory)s%%, communication %(communication)s%%, the host %(host)s%%."
     ),
+    BottleneckCode.NO_CLEAR_LEAD_OF_WORK: _(
+        "Cannot tell what bounds the GPU's own work, because nothing is clearly ahead: compute %(compute)s%%, memory "
+        "%(memory)s%%, communication %(communication)s%%."
+    ),
     BottleneckCode.TOO_FEW_KERNELS: _(
         "Cannot tell what bounds the job: %(count)s computing kernel(s) are too few to judge by; at least %(least)s "
         "are needed."

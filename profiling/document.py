@@ -182,7 +182,6 @@ def no_bottleneck() -> dict[str, Any]:
         "host_bound": None,
         "work_label": None,
         "evidence": [],
-        "replayed": None,
     }
 
 

@@ -105,6 +105,7 @@ class BottleneckCode(StrEnum):
     COMMUNICATION_OR_WAITING = "communication_or_waiting"
     OF_RECORDED_WORK = "of_recorded_work"
     NO_CLEAR_LEAD = "no_clear_lead"
+    NO_CLEAR_LEAD_OF_WORK = "no_clear_lead_of_work"
     TOO_FEW_KERNELS = "too_few_kernels"
     MATMUL_SHARE = "matmul_share"
     ATTENTION_SHARE = "attention_share"
