@@ -11,6 +11,7 @@ from advisor.captured import Captured
 from advisor.contrast import links_contrast
 from advisor.engine.document import Document
 from advisor.engine.explain import EngineCode
+from advisor.engine.reasons import FIXABLE
 from advisor.evidence_tables import Table, tables
 from advisor.labels import METHODS, ROLES, SHARES, machine_name, name_of
 from advisor.models import Study
@@ -33,6 +34,7 @@ _LEFT_OUT = frozenset(
         EngineCode.NOTHING_FITS,
     }
 )
+_FIXABLE = frozenset(FIXABLE.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,18 @@ class Result:
 
     @property
     def verdict_notes(self) -> list[str]:
-        """What must be known beside the sentence; then what each side's prediction rests on."""
+        """What must be known beside the sentence; then what each side's prediction rests on.
+
+        What bounds the job has a section of its own, with the warnings that belong to it.
+        """
         verdict = self.document["verdict"]
         sides = [(name_of(ROLES, role), verdict.get(role, {}).get("notes", ())) for role in ("nvlink", "pcie")]
-        told = [_("%(side)s: %(note)s") % {"side": side, "note": sentence(one)} for side, own in sides for one in own]
+        told = [
+            _("%(side)s: %(note)s") % {"side": side, "note": sentence(one)}
+            for side, own in sides
+            for one in own
+            if one["code"] not in _FIXABLE
+        ]
         return [*map(sentence, verdict.get("notes", ())), *told]
 
     @property
