@@ -259,6 +259,11 @@ def work_rows(shares: Spent) -> Rows:
     return with_products(np.stack(columns, axis=1))
 
 
+def works(shares: Spent) -> NDArray[np.bool_]:
+    """Whether the GPUs compute or exchange anything, ``(row,)``."""
+    return shares.compute + shares.memory + shares.other + shares.transfer > 0
+
+
 def _reach(shares: Spent) -> Rows:
     """What faster links would shorten: where an exchange is longer than the work that hides it, all of it."""
     return shares.transfer + shares.hidden * shares.transfer / (shares.transfer + _LITTLE)

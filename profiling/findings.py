@@ -35,9 +35,10 @@ _NARROW = 0.3
 
 def too_few(features: Features) -> Bottleneck:
     """The answer where too few kernels were seen to judge by: only that nearly all of the time is lost can be told."""
-    lost = _lost(features if features.host_gap_share is not None else replace(features, idle_share=0.0))
-    if sum(lost.values()) > _NEARLY_ALL:
-        label, statement = HOST, _lost_statement(lost, 1 - sum(lost.values()))
+    told = features if features.host_gap_share is not None else replace(features, idle_share=0.0)
+    lost = sum(_lost(told).values())
+    if lost > _NEARLY_ALL:
+        label, statement = HOST, _lost_statement(told, 1 - lost)
     else:
         params = {"count": features.kernels, "least": LEAST_KERNELS}
         label, statement = None, Note(BottleneckCode.TOO_FEW_KERNELS, params)
@@ -56,40 +57,62 @@ def found(features: Features, judged: Judged, *, idle_known: bool) -> Bottleneck
     of_work = dict(zip(WORK_LABELS, judged.of_work.tolist(), strict=True))
     probabilities = dict(zip(LABELS, judged.probabilities.tolist(), strict=True)) if idle_known else of_work
     label, work_label = clear_label(probabilities), clear_label(of_work)
-    then = [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if label == HOST and work_label else []
     statement = _statement(features, label, probabilities, _doubt(features, probabilities, judged.ways, every))
     return Bottleneck(
         label=label,
-        sure=label is not None and is_sure(features, every[:, labels.index(label)]),
+        sure=label is not None and is_sure(features, label, every[:, labels.index(label)]),
         work_label=work_label,
         probabilities=probabilities,
         host_bound=label == HOST if HOST in probabilities else None,
-        evidence=(statement, *then, *_evidence(features)),
+        evidence=(statement, *_second(features, label, work_label), *_evidence(features)),
         warnings=tuple(_warnings(features, label)),
     )
 
 
-def is_sure(features: Features, of_label: Rows) -> bool:
-    """Whether no way to fill what is missing makes the label doubtful; of one step nobody can be sure of the others."""
+def is_sure(features: Features, label: str, of_label: Rows) -> bool:
+    """Whether no way to fill what is missing makes the label doubtful.
+
+    Of one step nobody can be sure of the others, and what may all be waiting is not surely bound by links.
+    """
+    if label == COMMUNICATION and features.waiting_share is None:
+        return False
     return features.steps > 1 and bool(of_label.min() >= SURE)
 
 
 def _statement(features: Features, label: str | None, probabilities: Mapping[str, float], doubt: Note | None) -> Note:
-    most = max(
-        features.matmul_share + features.attention_share,
-        features.memory_kernel_share,
-        features.other_kernel_share,
-        transfer_share(features),
-    )
-    if (features.waiting_share or 0.0) > most:
-        return percent_note(BottleneckCode.WAITING_LEADS, features.waiting_share or 0.0)
     if label == HOST:
-        return _lost_statement(_lost(features), most)
+        return _lost_statement(features, _longest_work(features))
+    if label is None and _waiting_leads(features):
+        return percent_note(BottleneckCode.WAITING_LEADS, features.waiting_share or 0.0)
     if label is None and doubt is not None:
         return doubt
     if label == COMMUNICATION and features.waiting_share is None:
         return percent_note(BottleneckCode.COMMUNICATION_OR_WAITING, probabilities[label])
     return label_statement(label, probabilities)
+
+
+def _second(features: Features, label: str | None, work_label: str | None) -> list[Note]:
+    """What goes right after the statement: what comes next, or what hides the work that bounds the job."""
+    if label == HOST:
+        return [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if work_label else []
+    if label is not None and _waiting_leads(features):
+        return [percent_note(BottleneckCode.WAITING_LEADS, features.waiting_share or 0.0)]
+    return []
+
+
+def _longest_work(features: Features) -> float:
+    """The longest of what GPUs and links do."""
+    return max(
+        features.matmul_share + features.attention_share,
+        features.memory_kernel_share,
+        features.other_kernel_share,
+        transfer_share(features),
+    )
+
+
+def _waiting_leads(features: Features) -> bool:
+    others = max(_longest_work(features), features.idle_share, features.copy_share)
+    return (features.waiting_share or 0.0) > others
 
 
 def transfer_share(features: Features) -> float:
@@ -119,26 +142,28 @@ def _spread(values: Rows, every: Rows) -> float:
     return float(np.ptp(means, axis=0).max()) if len(np.unique(means.argmax(axis=1))) > 1 else 0.0
 
 
-def _lost_statement(lost: Mapping[BottleneckCode, float], most: float) -> Note:
+def _lost_statement(features: Features, most: float) -> Note:
     """The largest loss where it alone is longer than any resource works, else all of them together."""
+    lost = _lost(features)
     code = max(lost, key=lost.__getitem__)
-    if lost[code] > most:
-        return percent_note(code, lost[code])
-    return percent_note(BottleneckCode.LOST_LEADS, min(sum(lost.values()), 1.0))
+    share = (features.input_share or 0.0) if code == BottleneckCode.INPUT_LEADS else lost[code]
+    if share <= most:
+        return percent_note(BottleneckCode.LOST_LEADS, min(sum(lost.values()), 1.0))
+    return percent_note(code, (features.waiting_share or 0.0) if code == BottleneckCode.WAITING_LEADS else share)
 
 
 def _lost(features: Features) -> dict[BottleneckCode, float]:
-    """Shares of the time that no faster GPU or link would shorten, by cause."""
-    gap, copies = features.host_gap_share or 0.0, features.host_copy_share
-    if gap <= features.idle_share / 2:
-        idle = BottleneckCode.IDLE_LEADS
+    """Shares of the time that no faster GPU or link would shorten, by cause; of waiting that for late hosts alone."""
+    idle, copies, late = features.idle_share, features.host_copy_share, features.late_share
+    if (features.host_gap_share or 0.0) <= idle / 2:
+        cause = BottleneckCode.IDLE_LEADS
     else:
-        loading = (features.input_share or 0.0) > gap / 2
-        idle = BottleneckCode.INPUT_LEADS if loading else BottleneckCode.HOST_LEADS
+        loading = (features.input_share or 0.0) > idle / 2
+        cause = BottleneckCode.INPUT_LEADS if loading else BottleneckCode.HOST_LEADS
     return {
-        idle: features.idle_share,
+        cause: idle,
         BottleneckCode.COPIES_LEAD: features.copy_share if copies is None else copies,
-        BottleneckCode.WAITING_LEADS: features.waiting_share or 0.0,
+        BottleneckCode.WAITING_LEADS: (features.waiting_share or 0.0) if late is None else late,
     }
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from profiling.estimates import Filled, Rows, filled, host_rows, spent, work_rows
+from profiling.bottleneck import WORK_LABELS
+from profiling.estimates import Filled, Rows, filled, host_rows, spent, work_rows, works
 from profiling.features import Features
 from profiling.stored_model import Model, sharpened, softmax
 
@@ -33,9 +34,10 @@ class Judged:
 
 
 def judge(features: Features, model: Model) -> Judged:
+    """Where the GPUs do nothing at all, nothing is likelier than the rest to bound what they do."""
     ways = filled(features, model.stand_ins)
     shares = spent(features, ways)
-    work = softmax(model.work.logits(work_rows(shares)))
+    work = np.where(works(shares)[:, None], softmax(model.work.logits(work_rows(shares))), 1 / len(WORK_LABELS))
     host = softmax(model.host.logits(host_rows(shares)))[:, 1:]
     every = np.concatenate([work * (1 - host), host], axis=1)
     return Judged(ways=ways, every=every, work=work, sharpness=model.sharpness)

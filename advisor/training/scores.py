@@ -107,7 +107,7 @@ def sure_scores(model: Model, samples: Sequence[Sample]) -> dict[str, float]:
 def _sure_label(features: Features, model: Model) -> str | None:
     judged = judge(features, model)
     said = int(judged.probabilities.argmax())
-    return LABELS[said] if is_sure(features, judged.every[:, said]) else None
+    return LABELS[said] if is_sure(features, LABELS[said], judged.every[:, said]) else None
 
 
 def macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:

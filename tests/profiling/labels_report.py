@@ -15,7 +15,7 @@ from itertools import groupby
 from pathlib import Path
 
 from profiling.analysis import analyse
-from profiling.bottleneck import COMMUNICATION, HOST, SURE, Bottleneck
+from profiling.bottleneck import HOST, SURE, Bottleneck
 from profiling.label import bottleneck_of
 from profiling.notes import BottleneckCode, Refusal
 from tests.paths import SHARED
@@ -120,7 +120,7 @@ def _gathered(paths: Sequence[str], folder: Path) -> Path:
 
 def answer(found: Bottleneck) -> Said:
     code = found.statement.code
-    if found.label == HOST or (code == BottleneckCode.WAITING_LEADS and found.label != COMMUNICATION):
+    if found.label == HOST or (code == BottleneckCode.WAITING_LEADS and found.label is None):
         label = HOST_IDLE
     elif found.label is not None:
         label = found.label
