@@ -41,8 +41,13 @@ class _Parts:
 
     @property
     def lost(self) -> float:
-        """Time that may be idle or work that was not recorded counts half."""
-        return self.input + self.host + self.idle + self.unknown / 2
+        """What the page tells of."""
+        return self.input + self.host + self.idle
+
+    @property
+    def perhaps_lost(self) -> float:
+        """Time of which nothing is told may be work, loading or idle: a third counts, so alone it is never a label."""
+        return self.lost + self.unknown / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +127,7 @@ def _of_work(work: dict[str, float], mix: _Mix) -> Bottleneck:
 
 
 def _of_step(parts: _Parts, work: dict[str, float], mix: _Mix) -> Bottleneck:
-    probabilities = with_host(work, parts.lost)
+    probabilities = with_host(work, parts.perhaps_lost)
     label, work_label = clear_label(probabilities), clear_label(work)
     said = [
         percent_note(BottleneckCode.STEP_COMPUTE_SHARE, parts.work),
@@ -145,14 +150,25 @@ def _of_step(parts: _Parts, work: dict[str, float], mix: _Mix) -> Bottleneck:
 
 def _statement(parts: _Parts, label: str | None, probabilities: dict[str, float], mix: _Mix) -> Note:
     if label == HOST:
-        if parts.input > max(parts.host, parts.idle):
-            return percent_note(BottleneckCode.INPUT_LEADS, parts.input)
-        code = BottleneckCode.HOST_LEADS if parts.host > parts.idle else BottleneckCode.IDLE_LEADS
-        return percent_note(code, parts.lost)
+        return _lost_statement(parts)
     most = max(parts.links, parts.input, parts.host, parts.unknown)
     if label is None and parts.work > most and mix.told < _TOLD_ENOUGH:
         return percent_note(BottleneckCode.DEVICE_WORK_LEADS, parts.work)
     return label_statement(label, probabilities)
+
+
+def _lost_statement(parts: _Parts) -> Note:
+    """Loading or the device's idle time, where either is longer than anything else, else all of it together."""
+    causes = {
+        BottleneckCode.INPUT_LEADS: (parts.input, parts.input),
+        BottleneckCode.HOST_LEADS: (parts.host, parts.lost),
+        BottleneckCode.IDLE_LEADS: (parts.idle, parts.lost),
+    }
+    code = max(causes, key=lambda one: causes[one][0])
+    share = causes[code][1]
+    if share > max(parts.work, parts.links):
+        return percent_note(code, share)
+    return percent_note(BottleneckCode.LOST_LEADS, parts.lost)
 
 
 def _of_operations(mix: _Mix) -> list[Note]:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from profiling.bottleneck import HOST, WORK_LABELS
 from profiling.notes import BottleneckCode, Note
 
-IDLE_IS_USUAL, IDLE_LEADS = 0.1, 0.6
-"""Idle part of the time up to which every job has some, and from which nothing else can lead; in between a ramp: from a
-half on it is longer than anything else can take."""
+IDLE_IS_USUAL, IDLE_LEADS = 0.1, 0.65
+"""Idle part of the time up to which every job has some, and from which nothing else can lead; in between a ramp that
+makes the host the label from a half on, where it is longer than anything else can take."""
 MOST_SURE = 0.8
 OTHER_IS_MEMORY = 0.6
 """Kernels of unknown purpose stream memory more often than not: outside its tensor cores a GPU needs some 20 FLOP per

@@ -19,7 +19,7 @@ from profiling.formats.capture import Format
 from profiling.formats.limits import Limits
 from profiling.formats.registry import read
 from profiling.messages import sentence
-from profiling.notes import BottleneckCode, NoteCode, Refusal, RefusalCode
+from profiling.notes import BottleneckCode, Note, NoteCode, Refusal, RefusalCode
 from tests.paths import SHARED
 from tests.profiling.formats.wire import Plane, message, space
 
@@ -120,6 +120,18 @@ def test_waiting_for_input_is_told(tmp_path: Path) -> None:
 def test_launching_too_slowly_is_told(tmp_path: Path) -> None:
     found = judged(page(tmp_path, input_page(step(0, 10.0, compute=3.0, launch=6.0, input=1.0))))
     assert (found.label, found.statement.code) == (HOST, BottleneckCode.HOST_LEADS)
+
+
+def test_a_step_of_which_nothing_is_told_has_no_label(tmp_path: Path) -> None:
+    found = judged(page(tmp_path, input_page(step(0, 10.0, unknown=10.0))))
+    assert (found.label, found.statement.code) == (None, BottleneckCode.NO_CLEAR_LEAD)
+    assert BottleneckCode.STEP_NOT_TOLD in [note.code for note in found.warnings]
+
+
+def test_loading_leads_only_where_it_is_longer_than_the_work(tmp_path: Path) -> None:
+    found = judged(page(tmp_path, input_page(step(0, 10.0, compute=4.0, input=3.5, launch=2.5))))
+    assert found.label == HOST
+    assert found.statement == Note(BottleneckCode.LOST_LEADS, {"percent": 60.0})
 
 
 def test_operations_tell_compute_from_memory(tmp_path: Path) -> None:
