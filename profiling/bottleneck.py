@@ -67,3 +67,9 @@ def label_statement(label: str | None, probabilities: Mapping[str, float]) -> No
 def percent_note(code: BottleneckCode, share: float) -> Note:
     """A sentence about a share from 0 to 1."""
     return Note(code, {"percent": round(100 * share, 1)})
+
+
+def told(shares: Mapping[BottleneckCode, float]) -> list[Note]:
+    """Sentences about the shares worth saying, the largest first."""
+    codes = sorted((code for code in shares if shares[code] >= WORTH_SAYING), key=lambda code: -shares[code])
+    return [percent_note(code, shares[code]) for code in codes]

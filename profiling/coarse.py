@@ -14,11 +14,11 @@ from profiling.bottleneck import (
     LEAST_KERNELS,
     MANY_UNCLASSIFIED,
     MEMORY,
-    WORTH_SAYING,
     Bottleneck,
     clear_label,
     label_statement,
     percent_note,
+    told,
 )
 from profiling.evidence import DeviceLoad, DeviceLoads, Evidence, KernelProfiles, KernelSums, ServingLoad, StepSummary
 from profiling.kernels import COMMUNICATING, Family, classify
@@ -26,7 +26,7 @@ from profiling.notes import BottleneckCode, Note
 from profiling.serving_load import prompt_share, reads_weights, serving_notes
 from profiling.step_pages import from_pages
 from profiling.timeline import WorkKind
-from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host
+from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host, without_host
 
 LEAST_SAMPLES = 10
 """Over all devices; fewer are a glance that shows any phase of a step."""
@@ -99,7 +99,7 @@ def _from_profiles(evidence: Sequence[KernelProfiles]) -> Bottleneck | None:
         BottleneckCode.PROFILED_LATENCY_SHARE: shares[_OTHER],
     }
     weights = {COMPUTE: shares[COMPUTE], MEMORY: shares[MEMORY]}
-    return _without_host(weights, _SURE_OF_PROFILES * (1 - shares[_OTHER]), said)
+    return without_host(mixed(weights, _SURE_OF_PROFILES * (1 - shares[_OTHER])), told(said))
 
 
 def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
@@ -132,7 +132,7 @@ def _from_sums(evidence: Sequence[KernelSums]) -> Bottleneck | None:
         return _too_few(computing, said)
     unknown = unknown_ns / sum(times.values())
     doubts = (percent_note(BottleneckCode.MANY_UNCLASSIFIED, unknown),) if unknown > MANY_UNCLASSIFIED else ()
-    return _without_host(weights, _SURE_OF_SUMS, said, doubts)
+    return without_host(mixed(weights, _SURE_OF_SUMS), told(said), doubts)
 
 
 def _from_loads(loads: Sequence[DeviceLoad], serving: ServingLoad | None) -> Bottleneck | None:
@@ -249,33 +249,12 @@ def _shares(times: Mapping[str, float]) -> dict[str, float] | None:
     return {name: time / total for name, time in times.items()} if total > 0 else None
 
 
-def _without_host(
-    weights: Mapping[str, float], sure: float, said: Mapping[BottleneckCode, float], doubts: Sequence[Note] = ()
-) -> Bottleneck:
-    """A judgement from evidence that sees no idle time."""
-    probabilities = mixed(weights, sure)
-    label = clear_label(probabilities)
-    return Bottleneck(
-        label=label,
-        work_label=label,
-        probabilities=probabilities,
-        host_bound=None,
-        evidence=(label_statement(label, probabilities), *_told(said)),
-        warnings=(*doubts, Note(BottleneckCode.HOST_NOT_TOLD)),
-    )
-
-
 def _too_few(kernels: int, said: Mapping[BottleneckCode, float]) -> Bottleneck:
     statement = Note(BottleneckCode.TOO_FEW_KERNELS, {"count": kernels, "least": LEAST_KERNELS})
     return Bottleneck(
         label=None,
         probabilities={},
         host_bound=None,
-        evidence=(statement, *_told(said)),
+        evidence=(statement, *told(said)),
         warnings=(Note(BottleneckCode.HOST_NOT_TOLD),),
     )
-
-
-def _told(said: Mapping[BottleneckCode, float]) -> list[Note]:
-    codes = sorted((code for code in said if said[code] >= WORTH_SAYING), key=lambda code: -said[code])
-    return [percent_note(code, said[code]) for code in codes]

@@ -20,6 +20,7 @@ from profiling.bottleneck import (
     clear_label,
     label_statement,
     percent_note,
+    told,
 )
 from profiling.estimates import STREAMING, UNKNOWN_KERNELS, WAITING, Filled, Rows
 from profiling.features import Features
@@ -178,8 +179,7 @@ def _evidence(features: Features) -> list[Note]:
         BottleneckCode.EXPOSED_COMMUNICATION: features.exposed_communication_share,
         BottleneckCode.IDLE_SHARE: features.idle_share,
     }
-    said = sorted((code for code in shares if shares[code] >= WORTH_SAYING), key=lambda code: -shares[code])
-    notes = [percent_note(code, shares[code]) for code in said]
+    notes = told(shares)
     communication = features.exposed_communication_share + features.hidden_communication_share
     if features.overlap_ratio is not None and communication >= WORTH_SAYING:
         notes.append(percent_note(BottleneckCode.HIDDEN_COMMUNICATION, features.overlap_ratio))

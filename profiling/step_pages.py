@@ -13,11 +13,12 @@ from profiling.bottleneck import (
     clear_label,
     label_statement,
     percent_note,
+    told,
 )
 from profiling.evidence import OpShare, StepSummary
 from profiling.notes import BottleneckCode, Note
 from profiling.tf_ops import COLLECTIVES, class_of
-from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host
+from profiling.weights import OTHER_IS_MEMORY, mixed, then_bound_by, with_host, without_host
 from profiling.workload import KernelClass
 
 _SURE_OF_OPS = 0.7
@@ -72,7 +73,7 @@ def from_pages(pages: Sequence[StepSummary]) -> Bottleneck | None:
         return None
     parts = _parts(timed) if timed is not None else _Parts(work=1 - idle, idle=idle) if idle is not None else None
     work = mixed(_weights(parts, mix), _SURE_OF_OPS)
-    return _of_work(work, mix) if parts is None else _of_step(parts, work, mix)
+    return without_host(work, _of_operations(mix)) if parts is None else _of_step(parts, work, mix)
 
 
 def _parts(page: StepSummary) -> _Parts:
@@ -112,18 +113,6 @@ def _weights(parts: _Parts | None, mix: _Mix) -> dict[str, float]:
         MEMORY: work * (mix.memory + OTHER_IS_MEMORY * rest),
         COMMUNICATION: work * mix.links + (0.0 if parts is None else parts.links),
     }
-
-
-def _of_work(work: dict[str, float], mix: _Mix) -> Bottleneck:
-    label = clear_label(work)
-    return Bottleneck(
-        label=label,
-        work_label=label,
-        probabilities=work,
-        host_bound=None,
-        evidence=(label_statement(label, work), *_of_operations(mix)),
-        warnings=(Note(BottleneckCode.HOST_NOT_TOLD),),
-    )
 
 
 def _of_step(parts: _Parts, work: dict[str, float], mix: _Mix) -> Bottleneck:
@@ -172,13 +161,13 @@ def _lost_statement(parts: _Parts) -> Note:
 
 
 def _of_operations(mix: _Mix) -> list[Note]:
-    shares = {
-        BottleneckCode.SUMMED_MATMUL_SHARE: mix.matmul,
-        BottleneckCode.SUMMED_MEMORY_SHARE: mix.memory,
-        BottleneckCode.SUMMED_COMMUNICATION_SHARE: mix.links,
-    }
-    codes = sorted((code for code in shares if shares[code] >= WORTH_SAYING), key=lambda code: -shares[code])
-    return [percent_note(code, shares[code]) for code in codes]
+    return told(
+        {
+            BottleneckCode.SUMMED_MATMUL_SHARE: mix.matmul,
+            BottleneckCode.SUMMED_MEMORY_SHARE: mix.memory,
+            BottleneckCode.SUMMED_COMMUNICATION_SHARE: mix.links,
+        }
+    )
 
 
 def _warnings(parts: _Parts) -> tuple[Note, ...]:

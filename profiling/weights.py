@@ -1,8 +1,14 @@
-"""From weights of the resources, where there is no timeline, to probabilities: equal shares are mixed in."""
+"""From weights of the resources, where there is no timeline, to an answer: equal shares are mixed in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from profiling.bottleneck import HOST, WORK_LABELS
+from profiling.bottleneck import (
+    HOST,
+    WORK_LABELS,
+    Bottleneck,
+    clear_label,
+    label_statement,
+)
 from profiling.notes import BottleneckCode, Note
 
 IDLE_IS_USUAL, IDLE_LEADS = 0.1, 0.65
@@ -33,3 +39,16 @@ def then_bound_by(label: str | None, work_label: str | None) -> list[Note]:
     """What bounds the devices' own work, where the host leads."""
     told = label == HOST and work_label is not None
     return [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label or ""})] if told else []
+
+
+def without_host(work: Mapping[str, float], evidence: Sequence[Note], doubts: Sequence[Note] = ()) -> Bottleneck:
+    """The answer where nobody sees idle time, from probabilities of the devices' own work."""
+    label = clear_label(work)
+    return Bottleneck(
+        label=label,
+        work_label=label,
+        probabilities=work,
+        host_bound=None,
+        evidence=(label_statement(label, work), *evidence),
+        warnings=(*doubts, Note(BottleneckCode.HOST_NOT_TOLD)),
+    )
