@@ -218,15 +218,15 @@ def _warnings(features: Features, label: str | None) -> list[Note]:
 
 
 def _idle_warnings(features: Features) -> list[Note]:
-    idle, late, loading = features.idle_share, features.host_gap_share, features.input_share or 0.0
+    idle, gap, loading = features.idle_share, features.host_gap_share, features.input_share or 0.0
     if idle <= _IDLE:
         return []
-    if late is None:
+    if gap is None:
         return [percent_note(BottleneckCode.HOST_BOUND_UNVERIFIED, idle)]
     notes = [percent_note(BottleneckCode.INPUT_BOUND, loading)] if loading >= WORTH_SAYING else []
-    if late - loading > idle / 2:
-        return [*notes, percent_note(BottleneckCode.HOST_BOUND, late - loading)]
-    if late <= idle / 2:
+    if gap - loading > idle / 2:
+        return [*notes, percent_note(BottleneckCode.HOST_BOUND, gap - loading)]
+    if gap <= idle / 2:
         return [*notes, percent_note(BottleneckCode.IDLE_THOUGH_LAUNCHED, idle)]
     return notes
 

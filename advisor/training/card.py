@@ -22,8 +22,8 @@ _LIMITS = """\
   `steps.py`), not a survey. Probabilities are calibrated for that mixture, which is not the mixture of anyone's jobs.
 - "Sure" rests on the model: it says that no way to fill what is missing changes the answer, not that the engine is
   right about jobs of this kind.
-- With one rank and no sizes of the exchanges, waiting cannot be told from transfer; such captures make most of the
-  errors and most of the abstentions.
+- Of one rank alone, waiting cannot be told from transfer; such captures make most of the abstentions. Without sizes
+  of the exchanges there is no sign of it either.
 - Without shapes and without tiles in the names of the kernels it cannot be told whether products compute or read
   weights. In serving that decides the label.
 - How much of an exchange that computing hides would show if it were longer cannot be seen in shares; a replay can.
