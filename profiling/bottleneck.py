@@ -18,6 +18,7 @@ SURE = 0.9
 MANY_UNCLASSIFIED = 0.2
 """Share of the kernel time in kernels of unknown purpose above which the user is told."""
 WORTH_SAYING = 0.05
+_NEVER_CERTAIN = 0.999
 _LABEL_LEADS = {
     COMPUTE: BottleneckCode.COMPUTE_LEADS,
     MEMORY: BottleneckCode.MEMORY_LEADS,
@@ -58,7 +59,7 @@ def clear_label(probabilities: Mapping[str, float]) -> str | None:
 def label_statement(label: str | None, probabilities: Mapping[str, float]) -> Note:
     """What bounds the GPUs' work, or that nothing leads."""
     if label is not None:
-        return percent_note(_LABEL_LEADS[label], probabilities[label])
+        return percent_note(_LABEL_LEADS[label], min(probabilities[label], _NEVER_CERTAIN))
     shares = {name: round(100 * share) for name, share in probabilities.items()}
     seen = HOST in probabilities
     return Note(BottleneckCode.NO_CLEAR_LEAD if seen else BottleneckCode.NO_CLEAR_LEAD_OF_WORK, shares)

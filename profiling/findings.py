@@ -28,6 +28,8 @@ from profiling.judging import Judged
 from profiling.notes import BottleneckCode, Note
 
 _IDLE = 0.1
+ENOUGH_KERNELS = 50
+"""The fewest that a label can be sure of."""
 _NEARLY_ALL = 0.8
 _SHORT_KERNEL_S = 5e-5
 _UNEVEN = 0.35
@@ -73,11 +75,13 @@ def found(features: Features, judged: Judged, *, idle_known: bool) -> Bottleneck
 def is_sure(features: Features, label: str, of_label: Rows) -> bool:
     """Whether no way to fill what is missing makes the label doubtful.
 
-    Of one step nobody can be sure of the others, and what may all be waiting is not surely bound by links.
+    Of one step or few kernels nobody can be sure of the rest, and what may all be waiting is not surely bound by links.
     """
+    if features.steps < 2 or features.kernels < ENOUGH_KERNELS:
+        return False
     if label == COMMUNICATION and features.waiting_share is None:
         return False
-    return features.steps > 1 and bool(of_label.min() >= SURE)
+    return bool(of_label.min() >= SURE)
 
 
 def _statement(features: Features, label: str | None, probabilities: Mapping[str, float], doubt: Note | None) -> Note:
@@ -95,7 +99,8 @@ def _statement(features: Features, label: str | None, probabilities: Mapping[str
 def _second(features: Features, label: str | None, work_label: str | None) -> list[Note]:
     """What goes right after the statement: what comes next, or what hides the work that bounds the job."""
     if label == HOST:
-        return [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if work_label else []
+        unverified = work_label == COMMUNICATION and features.waiting_share is None
+        return [Note(BottleneckCode.THEN_BOUND_BY, {"resource": work_label})] if work_label and not unverified else []
     if label is not None and _waiting_leads(features):
         return [percent_note(BottleneckCode.WAITING_LEADS, features.waiting_share or 0.0)]
     return []

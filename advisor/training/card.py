@@ -13,6 +13,7 @@ from advisor.training.seen import GAPS
 from profiling.bottleneck import ANSWERED, LABELS, SURE
 from profiling.estimates import HOST_INPUTS, WORK_INPUTS
 from profiling.features import Features
+from profiling.findings import ENOUGH_KERNELS
 
 CARD_FILE = "MODEL_CARD.md"
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -58,7 +59,8 @@ def model_card(trained: Trained) -> str:
         f"{made['engine']}, scikit-learn {made['sklearn']}. SHA-256 of the training inputs: `{made['inputs_sha256']}`.",
         "What a capture lacks is filled with several stand-ins, learned from samples that look alike in what is known; "
         f"the probability is the mean over them. A label is given from {ANSWERED:.0%} on; it is sure where every "
-        f"stand-in gives it {SURE:.0%} or more.",
+        f"stand-in gives it {SURE:.0%} or more, more than one step and {ENOUGH_KERNELS} kernels were seen and, for "
+        "communication, waiting is known.",
         "## Inputs\n" + _list(WORK_INPUTS, "of the work") + "\n" + _list(HOST_INPUTS, "of the host"),
         "## Data\n" + _balance(trained.samples),
         "What captures lack, drawn by itself for each:\n\n"
@@ -71,12 +73,13 @@ def model_card(trained: Trained) -> str:
         "`forced`: the likeliest label instead of every abstention; `balanced_too`: balanced steps counted with their "
         "largest sensitivity; `abstained_clear`: abstentions where something bounds. "
         f"Sure answers: {trained.sure['sure']:.1%} of fresh samples, {trained.sure['right_when_sure']:.1%} of these "
-        f"right; {trained.sure['flipped']} of them had been another sure answer with nothing missing.",
+        f"right; {trained.sure['flipped']} of them had been another sure answer with nothing missing. Of answers that "
+        f"are {SURE:.0%} likely, sure or not, {trained.sure['likely_flipped']} had been another as likely one.",
         "Other models on the same captures, on accelerators that they never saw (`flipped`: answers that turn from one "
         f"label to another, both {SURE:.0%} likely, where pieces go missing):\n\n" + _scores(trained.peers),
-        "Gradient boosting answers a little more at a little better macro F1. It is not kept: pieces that go missing "
-        "turn some of its certain answers into other certain ones, which an answer must never do, and nobody can read "
-        "what it learned.",
+        "Gradient boosting answers more at a better macro F1: on these samples it is the better judge. It is not kept, "
+        "because it cannot say when what is missing might change its answer, and nobody can read what it learned. By "
+        "probability alone answers of any model flip now and then, of this one too; a sure answer asks every stand-in.",
         "Rules of thumb, macro F1 on the same steps that something bounds, the classifier's without abstention being "
         f"{trained.grouped['unseen_family']['macro_f1_forced']:.3f} (unseen family):\n\n"
         + "\n".join(f"- {name}: {value:.3f}" for name, value in trained.rules.items()),

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from advisor.training.samples import Sample
-from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY
+from profiling.bottleneck import ANSWERED, COMMUNICATION, COMPUTE, HOST, LABELS, MEMORY, SURE
 from profiling.estimates import Rows
 from profiling.features import Features
 from profiling.findings import is_sure
-from profiling.judging import judge, probabilities
+from profiling.judging import Judged, judge, probabilities
 from profiling.learning import model_of
 from profiling.stored_model import Model
 
@@ -95,19 +95,35 @@ def score(samples: Sequence[Sample], found: Rows) -> Score:
 def sure_scores(model: Model, samples: Sequence[Sample]) -> dict[str, float]:
     """How often an answer is sure, how often it is then right (balanced steps by their largest sensitivity), and how
     many sure answers had been another sure one with nothing missing.
+
+    ``likely_flipped``: the same of answers that are only as likely as a sure one has to be.
     """
-    gapped = [_sure_label(one.seen, model) for one in samples]
-    complete = [_sure_label(one.features, model) for one in samples]
-    right = sum(said == one.label for said, one in zip(gapped, samples, strict=True) if said)
-    sure = sum(said is not None for said in gapped)
-    flipped = sum(None not in (less, whole) and less != whole for less, whole in zip(gapped, complete, strict=True))
-    return {"sure": sure / len(samples), "right_when_sure": right / sure if sure else 1.0, "flipped": flipped}
+    gapped = [judge(one.seen, model) for one in samples]
+    complete = [judge(one.features, model) for one in samples]
+    sure = [_sure_label(one.seen, judged) for one, judged in zip(samples, gapped, strict=True)]
+    whole = [_sure_label(one.features, judged) for one, judged in zip(samples, complete, strict=True)]
+    right = sum(said == one.label for said, one in zip(sure, samples, strict=True) if said)
+    given = sum(said is not None for said in sure)
+    return {
+        "sure": given / len(samples),
+        "right_when_sure": right / given if given else 1.0,
+        "flipped": _flipped(whole, sure),
+        "likely_flipped": _flipped([_likely_label(one) for one in complete], [_likely_label(one) for one in gapped]),
+    }
 
 
-def _sure_label(features: Features, model: Model) -> str | None:
-    judged = judge(features, model)
+def _flipped(whole: Sequence[str | None], less: Sequence[str | None]) -> int:
+    return sum(None not in both and both[0] != both[1] for both in zip(whole, less, strict=True))
+
+
+def _sure_label(features: Features, judged: Judged) -> str | None:
     said = int(judged.probabilities.argmax())
     return LABELS[said] if is_sure(features, LABELS[said], judged.every[:, said]) else None
+
+
+def _likely_label(judged: Judged) -> str | None:
+    said = int(judged.probabilities.argmax())
+    return LABELS[said] if judged.probabilities[said] >= SURE else None
 
 
 def macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
