@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from advisor.engine.candidates import Candidates
 from advisor.engine.plans import Plan
 from advisor.engine.prediction import candidates_for
 from advisor.engine.step import job_of
 from advisor.training.jobs import PARTS, Family, Job, Stack, draw_job
+from advisor.training.replays import stored_agreement
 from advisor.training.samples import Sample, make_samples
 from advisor.training.scores import RULES, calibration_error, grouped_scores, macro_f1, rule_scores
 from advisor.training.servers import server_name, training_servers
@@ -20,7 +21,9 @@ from advisor.training.steps import Odds, draw_odds, sensitivities, spent
 from profiling.bottleneck import LABELS
 from profiling.estimates import HOST_INPUTS, WORK_INPUTS, product_names
 from profiling.features import Features
+from profiling.generate import write
 from profiling.learning import inputs_of
+from profiling.sample_capture import sample_capture
 from profiling.stored_model import description, read_model
 from profiling.workload import Mode, ModelShape, Workload
 
@@ -217,6 +220,21 @@ def test_evaluation_prints_one_document():
     document = json.loads(out.getvalue())
     assert document["stored"]["all"]["rows"] == COUNT
     assert document["stored"]["all"]["macro_f1_forced"] > max(document["rules_macro_f1"].values())
+
+
+def test_captures_are_compared_with_their_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    captures, table = tmp_path / "captures", tmp_path / "replays.csv"
+    captures.mkdir()
+    table.write_text("kept")
+    monkeypatch.setattr("advisor.training.replays._TABLE", table)
+    for folder, reason in ((captures, "can be replayed"), (tmp_path / "none", "is not a folder")):
+        with pytest.raises(CommandError, match=reason):
+            call_command("evaluate_classifier", captures=folder, stdout=StringIO())
+    assert table.read_text() == "kept"
+    write(sample_capture(), captures / "rank0.json.gz")
+    call_command("evaluate_classifier", captures=captures, stdout=StringIO())
+    assert sum(stored_agreement().values()) == 1
+    assert "rank0.json.gz" in table.read_text()
 
 
 F1, CALIBRATION, ABSTAINED, AHEAD = 0.93, 0.04, 0.1, 0.1

@@ -57,6 +57,8 @@ class Command(BaseCommand):
         if not folder.is_dir():
             raise CommandError(f"{folder} is not a folder; name one with captures in it.", returncode=2)
         rows = list(compared(folder))
+        if not rows:
+            raise CommandError(f"No capture in {folder} can be replayed; what was kept before stays.", returncode=2)
         store(rows)
         for row in rows:
             sure = " (sure)" if row.sure == "yes" else ""
