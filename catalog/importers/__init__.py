@@ -1,0 +1,1 @@
+"""Readers of other people's price lists: pure, streaming, no database."""
