@@ -41,6 +41,7 @@ class LeftOutReason(StrEnum):
     ACCELERATOR_PRICE_ALONE = "accelerator-price-alone"
     HOST_PRICE_ALONE = "host-price-alone"
     PLACEHOLDER_PRICE = "placeholder-price"
+    SEVERAL_SERVERS = "several-servers"
     CURRENCY_NOT_STATED = "currency-not-stated"
     PROVIDER_NOT_STATED = "provider-not-stated"
     UNREADABLE = "unreadable"
@@ -54,6 +55,7 @@ LEFT_OUT: Mapping[LeftOutReason, str | Promise] = {
     LeftOutReason.ACCELERATOR_PRICE_ALONE: _("The price is of the accelerator alone; the machine is billed apart."),
     LeftOutReason.HOST_PRICE_ALONE: _("The price is of the machine alone; its accelerators are billed apart."),
     LeftOutReason.PLACEHOLDER_PRICE: _("The price is a placeholder of the list's maker, not one that is asked."),
+    LeftOutReason.SEVERAL_SERVERS: _("The price is of several servers together, not of one."),
     LeftOutReason.CURRENCY_NOT_STATED: _("The list does not state the currency, and the numbers are not US dollars."),
     LeftOutReason.PROVIDER_NOT_STATED: _("The row does not say which provider rents out the server."),
     LeftOutReason.UNREADABLE: _("A number of the row cannot be read."),
@@ -67,7 +69,8 @@ class PrintedOffer:
     ``line``: 1-based, the header is 1. ``provider``: our key. ``sku``: as printed; where the list has none, a stable
     one made of accelerator and count, and said so in ``notes``. ``gpu_count`` may be below 1.
     ``gpu_memory_bytes``: of ONE accelerator, None where the list's figure cannot be trusted.
-    ``retired_on``: last day on which the provider rented it out, where the list still prints an ended server.
+    ``origin``: ``provider/sku`` of the machine's owner, where a broker prints it.
+    ``retired``: the list still prints a server that is no longer rented out; ``retired_on``: its last day, if known.
     """
 
     line: int
@@ -84,6 +87,8 @@ class PrintedOffer:
     price_per_hour: Decimal
     cpu_count: int | None = None
     host_memory_bytes: int | None = None
+    origin: str = ""
+    retired: bool = False
     retired_on: date | None = None
     doubts: tuple[Doubt, ...] = ()
     notes: str = ""

@@ -1,0 +1,195 @@
+"""SkyPilot's catalog: one ``vms.csv`` per cloud, USD per whole server and hour, on demand and spot in one row.
+
+Columns are found by the header, whose order differs by cloud. What single lists get wrong stands in the tables below.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import BinaryIO
+
+from catalog.importers import gpu_info, providers, sheet
+from catalog.importers.printed import Doubt, LeftOut, LeftOutReason, PrintedOffer, bounded
+from catalog.importers.skypilot_gcp import Parts
+from catalog.specs import PricingModel
+
+REQUIRED = ("InstanceType", "AcceleratorName", "AcceleratorCount", "Price", "SpotPrice", "Region")
+GIBI = 2**30
+MOST_CPUS, MOST_MEMORY = 768, 16 * 2**40
+"""No rented server has more; a list once printed 1,024 CPUs, 32 squared (skypilot issue 7311)."""
+
+NOT_IN_USD = frozenset({"scaleway"})
+"""Lists without a currency column whose numbers equal the provider's prices in another currency."""
+SPOT_IS_HALF = frozenset({"oci"})
+EVERY_TYPE_EVERYWHERE = frozenset({"lambda", "runpod", "oci"})
+ZONE_IS_THE_PLACE = frozenset({"runpod", "ovh"})
+"""Lists whose Region is a country or city; the zone is what the provider calls a region."""
+MEMORY_IS_OF_THE_GPU = frozenset({"paperspace"})
+MEMORY_IS_A_SUM = frozenset({"primeintellect"})
+RETIRED = (
+    ("azure", re.compile(r"Standard_NC\d+r?s_v3"), date(2025, 9, 30)),
+    ("aws", re.compile(r"p2\.\d*xlarge"), None),
+)
+
+Outcome = PrintedOffer | LeftOut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whose:
+    """Who rents a row's server out: brokers print the owner in the name."""
+
+    provider: str
+    tenancy: str
+    origin: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def read(file: BinaryIO, *, provider: str) -> Iterator[Outcome]:
+    """Offers of one cloud's ``vms.csv``. ``provider``: the cloud as SkyPilot or we name it.
+
+    Raises ListUnreadable where the file is not such a list; single rows that make no offer are yielded as LeftOut.
+    """
+    reader = _Reader(providers.canonical(provider))
+    for line, row in sheet.rows(file, REQUIRED):
+        yield from reader.outcomes(line, row)
+    yield from reader.rest()
+
+
+class _Reader:
+    def __init__(self, cloud: str) -> None:
+        self._cloud = cloud
+        self._parts = Parts()
+
+    def outcomes(self, line: int, row: sheet.Row | None) -> Iterator[Outcome]:
+        if row is None:
+            yield LeftOut(line=line, reason=LeftOutReason.UNREADABLE, detail="cells", raw={})
+            return
+        if self._cloud == "gcp":
+            answer = self._parts.take(line, row)
+            if answer is not None:
+                yield from answer
+                return
+        try:
+            yield from self._server(line, row)
+        except sheet.NotANumber as error:
+            yield _left(line, row, LeftOutReason.UNREADABLE, str(error)[: sheet.NUMBER_LENGTH])
+
+    def rest(self) -> Iterator[Outcome]:
+        """What could only be told at the end: machines and accelerators that GCP prices apart."""
+        yield from self._parts.joined()
+
+    def _server(self, line: int, row: sheet.Row) -> Iterator[Outcome]:
+        name, devices = row["AcceleratorName"].strip(), sheet.count(row["AcceleratorCount"])
+        if not name or devices is None:
+            yield _left(line, row, LeftOutReason.NO_ACCELERATOR)
+            return
+        place = (row["Region"].strip(), row.get("AvailabilityZone", "").strip())
+        long = sheet.too_long((row["InstanceType"], name), place)
+        if long:
+            yield _left(line, row, LeftOutReason.UNREADABLE, long)
+            return
+        if self._cloud in NOT_IN_USD:
+            yield _left(line, row, LeftOutReason.CURRENCY_NOT_STATED)
+            return
+        yield from self._halves(line, row, name, devices)
+
+    def _halves(self, line: int, row: sheet.Row, name: str, devices: Fraction) -> Iterator[Outcome]:
+        on_demand, spot = sheet.price(row["Price"]), sheet.price(row["SpotPrice"])
+        if on_demand is None and spot is None:
+            yield _left(line, row, LeftOutReason.NO_PRICE)
+        if on_demand is not None:
+            yield self._offer(line, row, name, devices, PricingModel.ON_DEMAND, on_demand)
+        if spot is None:
+            return
+        if spot == on_demand:
+            yield _left(line, row, LeftOutReason.SPOT_NOT_LOWER)
+        elif self._cloud in SPOT_IS_HALF and on_demand == 2 * spot:
+            yield _left(line, row, LeftOutReason.SPOT_BY_RULE)
+        else:
+            above = on_demand is not None and spot > on_demand
+            doubts = (Doubt.SPOT_ABOVE_ON_DEMAND,) if above else ()
+            yield self._offer(line, row, name, devices, PricingModel.SPOT, spot, doubts)
+
+    def _offer(
+        self,
+        line: int,
+        row: sheet.Row,
+        name: str,
+        devices: Fraction,
+        model: PricingModel,
+        amount: Decimal,
+        doubts: tuple[Doubt, ...] = (),
+    ) -> PrintedOffer:
+        sku, whose = row["InstanceType"].strip(), _whose(self._cloud, row)
+        cpus, memory = sheet.size(row.get("vCPUs", "")), sheet.size(row.get("MemoryGiB", ""), GIBI)
+        if (cpus or 0) > MOST_CPUS or (memory or 0) > MOST_MEMORY:
+            doubts += (Doubt.SIZES_NOT_PLAUSIBLE,)
+        region, zone = row["Region"].strip(), row.get("AvailabilityZone", "").strip()
+        ended = _retired(whose.provider, sku)
+        return PrintedOffer(
+            line=line,
+            provider=whose.provider,
+            sku=sku or f"{name} x{devices}"[: sheet.NAME_LIMIT],
+            accelerator_name=name,
+            gpu_count=devices,
+            gpu_memory_bytes=gpu_info.memory_of_one(row.get("GpuInfo", ""), is_sum=self._cloud in MEMORY_IS_A_SUM),
+            region=zone if zone and self._cloud in ZONE_IS_THE_PLACE else region,
+            zone=zone,
+            pricing_model=model,
+            tenancy=whose.tenancy,
+            price_per_hour=amount,
+            cpu_count=cpus,
+            host_memory_bytes=None if self._cloud in MEMORY_IS_OF_THE_GPU else memory,
+            origin=whose.origin,
+            retired=ended is not None,
+            retired_on=ended.last_day if ended else None,
+            doubts=doubts,
+            notes="; ".join(self._notes(sku) + whose.notes),
+            raw=bounded(row),
+        )
+
+    def _notes(self, sku: str) -> tuple[str, ...]:
+        notes = [] if sku else ["the list prints no name of the server"]
+        if self._cloud in EVERY_TYPE_EVERYWHERE:
+            notes.append("the list prints every type in every region: a row is not stock")
+        if self._cloud in MEMORY_IS_OF_THE_GPU:
+            notes.append("the list's host memory is left out: in some rows it is the accelerator's")
+        return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    last_day: date | None
+
+
+def _retired(provider: str, sku: str) -> _Ended | None:
+    found = (day for whose, pattern, day in RETIRED if whose == provider and pattern.fullmatch(sku))
+    return next((_Ended(day) for day in found), None)
+
+
+def _whose(cloud: str, row: sheet.Row) -> Whose:
+    sku = row["InstanceType"].strip()
+    if cloud == "shadeform":
+        owner = providers.canonical(sku.partition("_")[0])
+        return Whose(provider=owner, tenancy="vm", notes=("sold through Shadeform",)) if owner else _of(cloud)
+    if cloud == "primeintellect":
+        owner = providers.canonical(sku.partition("__")[0]) if "__" in sku else ""
+        machine = row.get("UpstreamCloudId", "").strip().removesuffix("_SPOT")
+        known = f"{owner}/{machine}" if owner and machine and len(machine) <= sheet.NAME_LIMIT else ""
+        return _of(cloud, known)
+    if cloud == "runpod":
+        kind = sku.rpartition("_")[2].lower()
+        return Whose(provider=cloud, tenancy=kind if kind in ("secure", "community") else "container")
+    return _of(cloud)
+
+
+def _of(cloud: str, origin: str = "") -> Whose:
+    notes = (f"machine of {origin}",) if origin else ()
+    return Whose(provider=cloud, tenancy=providers.tenancy_of(cloud), origin=origin, notes=notes)
+
+
+def _left(line: int, row: sheet.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
+    return LeftOut(line=line, reason=reason, detail=detail, raw=bounded(row))
