@@ -1,7 +1,6 @@
 """The catalog over REST, read only. A filter or an order that does not exist is an error, never ignored."""
 
-from django.db.models import F, FloatField, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import F, QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -106,7 +105,6 @@ class OfferViewSet(CatalogViewSet):
     """Prices of servers as observed: with region, way of paying, date, source and licence. Money is a string."""
 
     queryset = Offer.objects.select_related("server__provider", "server__accelerator", "server__fabric").annotate(
-        price_per_gpu_hour=Cast("price_per_hour", FloatField()) / F("server__gpu_count"),
         gpu_count=F("server__gpu_count"),
     )
     serializer_class = serializers.OfferSerializer

@@ -9,10 +9,10 @@ from django.db import models, transaction
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from catalog import rows
-from catalog.models import Accelerator, Fabric, Offer, Provider, Server
+from catalog.models import Accelerator, CostLine, Fabric, Offer, Provider, Server
 from catalog.models.revision import RevisionOrigin
 from catalog.rows import FileRow
-from catalog.services import record_revision
+from catalog.services import lock_catalog, record_revision
 
 SERVER_KEY = ("provider__key", "sku")
 BATCH = 500
@@ -47,6 +47,7 @@ def load_catalog(directory: Path = rows.DATA) -> LoadReport:
 
     A new row that would break a unique constraint of its table is skipped and counted.
     """
+    lock_catalog()
     tables = {table.name: _sync(table, directory) for table in TABLES}
     created = sum(report.created for report in tables.values())
     updated = sum(report.updated for report in tables.values())
@@ -130,6 +131,9 @@ def _values(row: FileRow, ids: dict[str, dict[str, int]]) -> dict[str, object]:
 def _create(table: _Table, values: list[dict[str, object]]) -> int:
     """How many rows found their place."""
     objects = [table.model(**row) for row in _placeable(table.model, values)] if values else []
+    for row in objects:
+        if isinstance(row, Offer | CostLine):
+            row.complete()
     if objects:
         bulk_create_with_history(objects, table.model, batch_size=BATCH, default_change_reason="shipped files")
     return len(objects)
@@ -157,7 +161,8 @@ def _update(table: _Table, values: dict[int, dict[str, object]]) -> None:
     for pk, row in values.items():
         for name, value in row.items():
             setattr(objects[pk], name, value)
-    fields = sorted({name.removesuffix("_id") for name in next(iter(values.values()))})
+        objects[pk].version += 1
+    fields = sorted({name.removesuffix("_id") for name in next(iter(values.values()))} | {"version"})
     bulk_update_with_history(
         list(objects.values()), table.model, fields, batch_size=BATCH, default_change_reason="shipped files"
     )

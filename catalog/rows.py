@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from catalog.models.accelerator import DTYPES
-from catalog.models.offer import offer_key
+from catalog.models.offer import TERM_OF, offer_key
 
 DATA = Path(__file__).parent / "data"
 GIGA, TERA, MEBI = 1e9, 1e12, 2**20
@@ -70,13 +70,15 @@ def fabrics(directory: Path) -> Iterator[FileRow]:
 def offers(directory: Path) -> Iterator[FileRow]:
     for row in cells(directory / "offers.csv"):
         key = offer_key(
-            _server(row),
-            row["region"],
-            row["tenancy"],
-            row["pricing_model"],
-            row["currency"],
-            row["source"],
-            row["observed_on"],
+            server=_server(row),
+            region=row["region"],
+            zone=row.get("zone", ""),
+            tenancy=row["tenancy"],
+            pricing_model=row["pricing_model"],
+            term_months=int(row.get("term_months") or TERM_OF.get(row["pricing_model"], 0)),
+            currency=row["currency"],
+            source=row["source"],
+            observed_on=row["observed_on"],
         )
         yield FileRow(key=key, values=_offer(row) | {"key": key}, refers={"server": _server(row)})
 
@@ -118,6 +120,8 @@ def _fabric(row: Cells) -> Values:
 def _offer(row: Cells) -> Values:
     names = ("region", "tenancy", "pricing_model", "currency", "price_basis", "observed_precision", "status")
     values: Values = {name: row[name] for name in (*names, "source", "source_licence", "notes")}
+    values["zone"] = row.get("zone", "")
+    values["term_months"] = int(row.get("term_months") or TERM_OF.get(row["pricing_model"], 0))
     values["price_per_hour"] = Decimal(row["price_per_server_hour"])
     values["observed_on"] = date.fromisoformat(row["observed_on"])
     return values

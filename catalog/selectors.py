@@ -49,15 +49,17 @@ def server_spec(key: str) -> ServerSpec | None:
 
 
 def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
-    """Live offers as they stood on a day: for each server, region, tenancy, way of paying and currency the newest.
+    """Live offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
 
-    An offer of which only the year is known counts from that year's first day. Two queries.
+    An offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
+    cannot be predicted and are left out. Two queries.
     """
     specs = _servers(Q())
-    found = Offer.objects.filter(status=OfferStatus.LIVE, observed_on__lte=on)
-    columns = ("server_id", "region", "tenancy", "pricing_model", "currency")
-    rest = ("key", "price_per_hour", "observed_on", "observed_precision", "source", "source_licence")
-    newest = {row[:5]: row for row in found.order_by("observed_on", "key").values_list(*columns, *rest)}
+    ended = Q(valid_to__lt=on)
+    found = Offer.objects.filter(status=OfferStatus.LIVE, observed_on__lte=on).exclude(ended)
+    columns = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
+    rest = ("key", "price_per_hour", "last_seen_on", "observed_precision", "source", "source_licence")
+    newest = {row[:6]: row for row in found.order_by("last_seen_on", "key").values_list(*columns, *rest)}
     offers = (_offer(row, specs[row[0]]) for row in newest.values() if row[0] in specs)
     return tuple(sorted(offers, key=lambda offer: (offer.server.key, offer.region, offer.pricing_model, offer.key)))
 
@@ -73,7 +75,8 @@ def _folded(name: str) -> str:
 
 
 def _servers(query: Q) -> dict[int, ServerSpec]:
-    found = Server.objects.filter(query, fabric__isnull=False).select_related("provider", "accelerator", "fabric")
+    known = Server.objects.filter(query, fabric__isnull=False, accelerator__isnull=False)
+    found = known.select_related("provider", "accelerator", "fabric")
     accelerators: dict[int, AcceleratorSpec] = {}
     return {row.pk: _server(row, accelerators) for row in _ordered(found)}
 
@@ -142,7 +145,7 @@ def _accelerator(row: Accelerator) -> AcceleratorSpec:
 
 
 def _offer(row: tuple, server: ServerSpec) -> OfferSpec:
-    _, region, tenancy, pricing_model, currency, key, price, observed_on, precision, source, licence = row
+    _, region, tenancy, pricing_model, term_months, currency, key, price, observed_on, precision, source, licence = row
     return OfferSpec(
         key=key,
         server=server,
@@ -152,6 +155,7 @@ def _offer(row: tuple, server: ServerSpec) -> OfferSpec:
         currency=currency,
         observed_on=observed_on,
         observed_precision=DatePrecision(precision),
+        term_months=term_months,
         tenancy=tenancy,
         source=source,
         source_licence=licence,

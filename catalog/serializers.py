@@ -1,7 +1,5 @@
 """How catalog rows look over REST: base units in the field names, bandwidths in one direction, sources and dates."""
 
-from decimal import Decimal
-
 from rest_framework import serializers
 
 from catalog.models import Accelerator, Fabric, Offer, Provider, Server
@@ -79,7 +77,7 @@ class ServerSerializer(serializers.ModelSerializer):
     key = serializers.CharField(read_only=True, help_text="provider/sku, the natural key.")
     provider = serializers.SlugRelatedField(slug_field="key", read_only=True)
     accelerator = serializers.SlugRelatedField(slug_field="key", read_only=True)
-    accelerator_name = serializers.CharField(source="accelerator.name", read_only=True)
+    accelerator_name = serializers.CharField(source="accelerator.name", read_only=True, default=None)
     total_memory_bytes = serializers.IntegerField(read_only=True, help_text="Memory of all accelerators together.")
     host_memory_bytes = serializers.IntegerField(source="memory_bytes", read_only=True, allow_null=True)
     fabric = FabricSerializer(read_only=True, allow_null=True)
@@ -109,10 +107,9 @@ class ServerSerializer(serializers.ModelSerializer):
 class OfferSerializer(serializers.ModelSerializer):
     server = serializers.CharField(source="server.key", read_only=True, help_text="provider/sku")
     provider = serializers.CharField(source="server.provider.key", read_only=True)
-    accelerator = serializers.CharField(source="server.accelerator.key", read_only=True)
+    accelerator = serializers.CharField(source="server.accelerator.key", read_only=True, default=None)
     gpu_count = serializers.IntegerField(source="server.gpu_count", read_only=True)
     topology = serializers.CharField(source="server.fabric.topology", read_only=True, default="unknown")
-    price_per_gpu_hour = serializers.SerializerMethodField(help_text="The server's price over its accelerators.")
 
     class Meta:
         model = Offer
@@ -135,6 +132,3 @@ class OfferSerializer(serializers.ModelSerializer):
             "status",
             *SOURCE,
         )
-
-    def get_price_per_gpu_hour(self, row: Offer) -> str:
-        return str((row.price_per_hour / row.server.gpu_count).quantize(Decimal("0.000001")))

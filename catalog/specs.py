@@ -70,10 +70,14 @@ class Confidence(StrEnum):
 
 
 class PricingModel(StrEnum):
+    """How one pays. The term in months stands beside it: 0 uncommitted, 12 and 36 for the two usual reservations."""
+
     ON_DEMAND = "on_demand"
     SPOT = "spot"
     RESERVED_1Y = "reserved_1y"
     RESERVED_3Y = "reserved_3y"
+    RESERVED_OTHER = "reserved_other"
+    MONTHLY = "monthly"
 
 
 class DatePrecision(StrEnum):
@@ -156,6 +160,7 @@ class OfferSpec:
     """A server in a region at a price, on a date, from a source.
 
     ``price_per_hour`` is for the whole server, all ``server.gpu_count`` GPUs, in ``currency`` (ISO 4217).
+    ``observed_on``: the latest day on which the source printed this price.
     ``tenancy``: whose machines and how shared, empty where not told: one provider asks different prices for each.
     """
 
@@ -166,6 +171,7 @@ class OfferSpec:
     price_per_hour: Decimal
     currency: str
     observed_on: date
+    term_months: int = 0
     observed_precision: DatePrecision = DatePrecision.DAY
     tenancy: str = ""
     source: str = ""

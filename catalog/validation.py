@@ -34,6 +34,19 @@ def raise_if_any(problems: Problems) -> None:
         raise ValidationError(problems)
 
 
+def measured_curve(points: object) -> None:
+    """Validator of a fabric's measured points. Raises ValidationError."""
+    known = {"collective", "gpus", "bytes", "bus_bytes_per_s", "source"}
+    for point in points if isinstance(points, list) else [None]:
+        if not isinstance(point, dict) or set(point) != known:
+            raise ValidationError(_("Each point has collective, gpus, bytes, bus_bytes_per_s and source."))
+        numbers = (point["gpus"], point["bus_bytes_per_s"], 1 if point["bytes"] is None else point["bytes"])
+        if not all(isinstance(n, int | float) and not isinstance(n, bool) and n > 0 for n in numbers):
+            raise ValidationError(_("Counts, bytes and bytes per second are numbers above zero."))
+        if not (point["collective"] and point["source"]):
+            raise ValidationError(_("Say which collective was measured, and where the figure comes from."))
+
+
 def accelerator_problems(row: "Accelerator") -> Problems:
     found = _Found()
     found.add("scaleup_bandwidth_bytes_per_s", _accelerator_link(row))

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from catalog import validation
-from catalog.models.base import SourcedRow, confidence_column, one_of, positive
+from catalog.models.base import NOT_IN_HISTORY, SourcedRow, confidence_column, one_of, positive
 from catalog.specs import Confidence
 
 DTYPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp4", "int8")
@@ -43,6 +43,12 @@ class Accelerator(SourcedRow):
     )
     memory_is_reported = models.BooleanField(
         _("memory as the driver reports it"), default=False, help_text=_("Off: only the marketing figure is known.")
+    )
+    memory_marketing_bytes = models.PositiveBigIntegerField(
+        _("memory as sold"),
+        null=True,
+        blank=True,
+        help_text=_("Bytes; a printed GB counts as 10^9. What is usable stands under memory."),
     )
     memory_bandwidth_bytes_per_s = models.FloatField(_("memory bandwidth"), help_text=_("Bytes per second, peak."))
     compute_units = models.PositiveIntegerField(
@@ -89,7 +95,7 @@ class Accelerator(SourcedRow):
     launch_year = models.PositiveSmallIntegerField(_("launch year"), null=True, blank=True)
     confidence = confidence_column()
 
-    history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
+    history = HistoricalRecords(excluded_fields=NOT_IN_HISTORY)
 
     class Meta:
         verbose_name = _("accelerator")
@@ -100,6 +106,7 @@ class Accelerator(SourcedRow):
                 positive("accelerator", field)
                 for field in (
                     "memory_bytes",
+                    "memory_marketing_bytes",
                     "memory_bandwidth_bytes_per_s",
                     *(f"dense_{dtype}_flops_per_s" for dtype in DTYPES),
                     "compute_units",

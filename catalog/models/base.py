@@ -5,6 +5,9 @@ from django.utils.translation import gettext_lazy as _
 
 from catalog.specs import Confidence
 
+NOT_IN_HISTORY = ["file_hash", "edited", "version"]
+"""Columns that say nothing about the facts of a row."""
+
 CONFIDENCE_CHOICES = [
     (Confidence.HIGH, _("high")),
     (Confidence.MEDIUM, _("medium")),
@@ -24,7 +27,15 @@ class SourcedRow(models.Model):
         help_text=_("SPDX names; facts-only where single facts were read and no text was copied."),
     )
     notes = models.TextField(_("notes"), blank=True)
+    field_sources = models.JSONField(
+        _("sources of single values"),
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text=_("Where a value differs in source or confidence from its row, and what an override replaced."),
+    )
     file_hash = models.CharField(max_length=64, blank=True, editable=False)
+    version = models.PositiveIntegerField(_("version"), default=1, editable=False)
     edited = models.BooleanField(
         _("edited by hand"),
         default=False,
@@ -59,3 +70,10 @@ def positive(table: str, field: str) -> models.CheckConstraint:
 def one_of(table: str, field: str, values: list[str]) -> models.CheckConstraint:
     """A named check that a text column holds one of the known words."""
     return models.CheckConstraint(condition=models.Q(**{f"{field}__in": values}), name=f"{table}_{field}_known")
+
+
+def iso_country(table: str) -> models.CheckConstraint:
+    """A named check that a country is two capital letters, or empty."""
+    return models.CheckConstraint(
+        condition=models.Q(country="") | models.Q(country__regex=r"^[A-Z]{2}$"), name=f"{table}_country_iso3166"
+    )

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from catalog import validation
-from catalog.models.base import SourcedRow, confidence_column, one_of, positive
+from catalog.models.base import NOT_IN_HISTORY, SourcedRow, confidence_column, one_of, positive
 from catalog.models.server import Server
 from catalog.specs import Confidence, TopologyClass
 
@@ -39,11 +39,26 @@ class HostLinkBasis(models.TextChoices):
     UNKNOWN = "unknown", _("not known")
 
 
+class TopologyBasis(models.TextChoices):
+    UNKNOWN = "", _("not known")
+    SKU = "sku", _("stated for this very server")
+    RULE = "rule", _("follows from form factor and count")
+    MEASURED = "measured", _("read on the machine")
+    CLAIM = "vendor-claim", _("claimed by the vendor, not checked")
+
+
 class Fabric(SourcedRow):
     """The links between the accelerators of one server, and from them to the host and the network."""
 
     server = models.OneToOneField(Server, verbose_name=_("server"), on_delete=models.CASCADE, related_name="fabric")
     topology = models.CharField(_("topology"), max_length=24, choices=TOPOLOGY_CHOICES, default=TopologyClass.UNKNOWN)
+    topology_basis = models.CharField(
+        _("topology known from"),
+        max_length=12,
+        choices=TopologyBasis.choices,
+        blank=True,
+        default=TopologyBasis.UNKNOWN,
+    )
     domain_gpus = models.PositiveIntegerField(
         _("accelerators in one scale-up domain"),
         null=True,
@@ -91,11 +106,24 @@ class Fabric(SourcedRow):
         blank=True,
         help_text=_("Bytes per second of all network cards of the server together, in one direction."),
     )
+    nic_count = models.PositiveSmallIntegerField(
+        _("network cards"), null=True, blank=True, help_text=_("Of the whole server, for traffic between servers.")
+    )
     network_description = models.CharField(_("network as printed"), max_length=80, blank=True)
     rdma = models.BooleanField(_("RDMA"), null=True, blank=True)
+    measured_curve = models.JSONField(
+        _("measured bandwidth"),
+        default=list,
+        blank=True,
+        validators=[validation.measured_curve],
+        help_text=_(
+            "List of points: collective, gpus, bytes of the message (null for large), bus_bytes_per_s, source. "
+            "Bus bandwidth as nccl-tests prints it."
+        ),
+    )
     confidence = confidence_column()
 
-    history = HistoricalRecords(excluded_fields=["file_hash", "edited"])
+    history = HistoricalRecords(excluded_fields=NOT_IN_HISTORY)
 
     class Meta:
         verbose_name = _("fabric")
@@ -113,9 +141,11 @@ class Fabric(SourcedRow):
                     "network_bandwidth_bytes_per_s",
                     "gpus_per_pcie_switch",
                     "numa_nodes",
+                    "nic_count",
                 )
             ),
             one_of("fabric", "topology", [t.value for t in TopologyClass]),
+            one_of("fabric", "topology_basis", TopologyBasis.values),
             one_of("fabric", "host_link_basis", HostLinkBasis.values),
             one_of("fabric", "confidence", [c.value for c in Confidence]),
         ]

@@ -7,13 +7,16 @@ from django.utils.translation import gettext_lazy as _
 
 class RevisionOrigin(models.TextChoices):
     FILES = "files", _("shipped files loaded")
-    ADMIN = "admin", _("edited in the admin")
+    ADMIN = "admin", _("published in the admin")
+    API = "api", _("written over REST")
+    IMPORT = "import", _("price list imported")
+    ROLLBACK = "rollback", _("import rolled back")
 
 
 class CatalogRevision(models.Model):
     """One change of the catalog as a whole; a study keeps the number it was computed with."""
 
-    number = models.AutoField(_("number"), primary_key=True)
+    number = models.PositiveIntegerField(_("number"), primary_key=True)
     recorded_at = models.DateTimeField(_("recorded at"), auto_now_add=True)
     origin = models.CharField(_("origin"), max_length=8, choices=RevisionOrigin.choices)
     summary = models.CharField(_("summary"), max_length=200)

@@ -1,0 +1,304 @@
+"""The one way in which people and programs change published rows: all or nothing, one revision, kept in the history."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from catalog import provenance, validation
+from catalog.models import Fabric, Offer, Server
+from catalog.models.base import SourcedRow
+from catalog.models.offer import gpu_price
+from catalog.models.revision import RevisionOrigin
+from catalog.services import lock_catalog, record_revision
+from catalog.specs import Confidence
+from catalog.tables import TABLES, Table
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+ABOUT_THE_ROW = ("source", "source_licence", "source_url", "notes", "confidence", "status", "last_seen_on", "valid_to")
+"""Columns that say something of the row; no source of their own is kept for them."""
+
+Problems = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one row shall become. Columns that are not named stay; of a new row they have their defaults.
+
+    ``key``: natural key; empty for a new row whose key follows from its values.
+    ``values``: column -> plain value, references as natural keys.
+    ``expect_version``: refuse when the row has another version by now; 0 when it must not exist; None does not care.
+    """
+
+    table: str
+    key: str
+    values: Mapping[str, object] = field(default_factory=dict)
+    expect_version: int | None = None
+    delete: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueSource:
+    """Where the changed values come from."""
+
+    source: str
+    source_licence: str = "facts-only"
+    confidence: Confidence = Confidence.MEDIUM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """What is wrong with one of the changes; ``index`` counts from 0, ``problems``: column (or "") -> sentences."""
+
+    index: int
+    table: str
+    key: str
+    problems: Problems
+
+
+class ChangesRefused(Exception):
+    """Some values cannot be right; nothing was changed."""
+
+    def __init__(self, refused: Sequence[Refused]) -> None:
+        super().__init__(f"{len(refused)} changes refused")
+        self.refused = tuple(refused)
+
+
+class VersionConflict(Exception):
+    """Somebody else has changed the row since it was read; nothing was changed. ``version``: 0 when it is gone."""
+
+    def __init__(self, *, table: str, key: str, version: int) -> None:
+        super().__init__(f"{table} {key} is at version {version}")
+        self.table, self.key, self.version = table, key, version
+
+
+@transaction.atomic
+def apply_changes(
+    changes: Iterable[Change],
+    *,
+    origin: RevisionOrigin,
+    summary: str,
+    user: "AbstractBaseUser | None" = None,
+    reason: str = "",
+    value_source: ValueSource | None = None,
+) -> int | None:
+    """Make all changes, or none. Returns the catalog's new number, None where nothing differs.
+
+    Raises ChangesRefused with all that is wrong, or VersionConflict.
+    """
+    lock_catalog()
+    by = _Author(user=user, reason=reason, value_source=value_source or _typed_by(user))
+    order = list(TABLES)
+    numbered = sorted(enumerate(changes), key=lambda entry: order.index(entry[1].table))
+    refused: list[Refused] = []
+    touched: dict[tuple[str, str], SourcedRow] = {}
+    for index, change in numbered:
+        try:
+            row = _apply(TABLES[change.table], change, by)
+        except ValidationError as error:
+            refused.append(Refused(index=index, table=change.table, key=change.key, problems=_problems(error)))
+        else:
+            if row is not None:
+                touched[change.table, change.key] = row
+    places = {(change.table, change.key): index for index, change in numbered}
+    refused += _broken_fabrics(touched, places)
+    if refused:
+        raise ChangesRefused(sorted(refused, key=lambda entry: entry.index))
+    if not touched:
+        return None
+    return record_revision(origin=origin, summary=summary, user=user)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Author:
+    user: "AbstractBaseUser | None"
+    reason: str
+    value_source: ValueSource
+
+
+def _typed_by(user: "AbstractBaseUser | None") -> ValueSource:
+    name = user.get_username() if user else "the service"
+    return ValueSource(source=f"entered by {name}", confidence=Confidence.MEDIUM)
+
+
+def _apply(table: Table, change: Change, by: _Author) -> SourcedRow | None:
+    """The row as changed; None where it already is like that."""
+    row = _find(table, change)
+    version = row.version if row else 0
+    if change.expect_version not in (None, version):
+        raise VersionConflict(table=change.table, key=change.key, version=version)
+    if change.delete:
+        return _delete(row, by)
+    values = _resolved(table, change.values)
+    if row is None:
+        return _create(table, change, values, by)
+    return _update(table, row, values, by)
+
+
+def _find(table: Table, change: Change) -> SourcedRow | None:
+    found = table.find(change.key) if change.key else None
+    if found is None:
+        return None
+    return table.rows().select_for_update(of=("self",)).get(pk=found.pk)
+
+
+def _create(table: Table, change: Change, values: Mapping[str, object], by: _Author) -> SourcedRow:
+    row = table.model(**values)
+    if hasattr(row, "complete") and not change.key:
+        _complete(row)
+    row.edited = True
+    row.full_clean()
+    if change.key and table.key_of(row) != change.key and "key" not in table.derived:
+        raise ValidationError(_("The values make the key %(key)s.") % {"key": table.key_of(row)})
+    _save(row, by)
+    return row
+
+
+def _complete(row: SourcedRow) -> None:
+    # where a value that it needs is missing, full_clean says which
+    with suppress(AttributeError, models.ObjectDoesNotExist, TypeError, ArithmeticError):
+        row.complete()
+
+
+def _update(table: Table, row: SourcedRow, values: Mapping[str, object], by: _Author) -> SourcedRow | None:
+    key, old = table.key_of(row), {name: getattr(row, name) for name in values}
+    plain = table.values_of(row)
+    changed = [name for name, value in values.items() if old[name] != value]
+    if not changed:
+        return None
+    keep_first_state(row)
+    for name in changed:
+        setattr(row, name, values[name])
+    if _natural_key(row, table) != key:
+        raise ValidationError(_("What names a row cannot change. Add a new row instead."))
+    _note_sources(row, {name: plain[name] for name in changed}, by)
+    row.edited = True
+    row.version += 1
+    row.full_clean()
+    _save(row, by)
+    if isinstance(row, Server) and "gpu_count" in changed:
+        _reprice(row)
+    return row
+
+
+def _natural_key(row: SourcedRow, table: Table) -> str:
+    return row.natural_key() if "key" in table.derived else table.key_of(row)
+
+
+def _note_sources(row: SourcedRow, old: Mapping[str, object], by: _Author) -> None:
+    today = timezone.now().date()
+    given = by.value_source
+    sources = dict(row.field_sources)
+    for name, value in old.items():
+        if name in ABOUT_THE_ROW:
+            continue
+        sources[name] = provenance.overridden(
+            row,
+            name,
+            old=value if isinstance(value, bool | int | float | list | None) else str(value),
+            source=given.source,
+            source_licence=given.source_licence,
+            confidence=str(given.confidence),
+            reason=by.reason,
+            today=today,
+        )
+    row.field_sources = sources
+
+
+def _save(row: SourcedRow, by: _Author) -> None:
+    row._history_user = by.user
+    row._change_reason = by.reason[:100]
+    row.save()
+
+
+def _delete(row: SourcedRow | None, by: _Author) -> SourcedRow | None:
+    if row is None:
+        return None
+    if row.file_hash:
+        raise ValidationError(_("This row ships with the product and would come back. Retire its offers instead."))
+    keep_first_state(row)
+    row._history_user = by.user
+    row._change_reason = by.reason[:100]
+    try:
+        row.delete()
+    except ProtectedError:
+        raise ValidationError(_("Other rows still point at this one. Delete or change them first.")) from None
+    return row
+
+
+def keep_first_state(row: SourcedRow) -> None:
+    """Put the row as it is into its history, where imports left none, so that the first change can be taken back."""
+    if not row.history.exists():
+        stored = type(row).objects.get(pk=row.pk)
+        stored.history.model.objects.create(
+            history_date=timezone.now(),
+            history_type="+",
+            history_change_reason="before the first change",
+            **{f.attname: getattr(stored, f.attname) for f in stored.history.model.tracked_fields},
+        )
+
+
+def _reprice(server: Server) -> None:
+    offers = list(Offer.objects.filter(server=server).only("price_per_hour", "price_per_gpu_hour"))
+    for offer in offers:
+        offer.price_per_gpu_hour = gpu_price(offer.price_per_hour, server.gpu_count)
+    Offer.objects.bulk_update(offers, ["price_per_gpu_hour"], batch_size=500)
+
+
+def _resolved(table: Table, values: Mapping[str, object]) -> dict[str, object]:
+    """Plain values as the model's own: dates, decimals, rows. Raises ValidationError by column."""
+    found: dict[str, object] = {}
+    problems: dict[str, list[str]] = {}
+    for name, value in values.items():
+        try:
+            found[name] = _one(table, name, value)
+        except ValidationError as error:
+            problems[name] = list(error.messages)
+    if problems:
+        raise ValidationError(problems)
+    return found
+
+
+def _one(table: Table, name: str, value: object) -> object:
+    if name not in table.columns:
+        raise ValidationError(_("There is no such column, or it cannot be set."))
+    if name not in table.refers:
+        return table.model._meta.get_field(name).to_python(value)
+    if value in (None, ""):
+        return None
+    other = TABLES[table.refers[name]].find(str(value))
+    if other is None:
+        raise ValidationError(
+            _("%(key)s is not in the catalog. Publish it first, or check its spelling.") % {"key": str(value)[:80]}
+        )
+    return other
+
+
+def _broken_fabrics(
+    touched: Mapping[tuple[str, str], SourcedRow], places: Mapping[tuple[str, str], int]
+) -> list[Refused]:
+    """Fabrics that no longer fit a server that was changed."""
+    found = []
+    for (table, key), row in touched.items():
+        if table != "servers" or row.pk is None:
+            continue
+        fabric = Fabric.objects.select_related("server__accelerator").filter(server=row).first()
+        problems = validation.fabric_problems(fabric) if fabric else {}
+        if problems:
+            sentences = [sentence for several in problems.values() for sentence in several]
+            found.append(Refused(index=places[table, key], table=table, key=key, problems={"": sentences}))
+    return found
+
+
+def _problems(error: ValidationError) -> Problems:
+    if not hasattr(error, "error_dict"):
+        return {"": list(error.messages)}
+    return {"" if name == "__all__" else name: messages for name, messages in error.message_dict.items()}

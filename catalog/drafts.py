@@ -1,0 +1,165 @@
+"""Changes that wait to be published: saved by an editor, looked at by a publisher, then made all at once."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+
+from catalog.changes import Change, VersionConflict, apply_changes
+from catalog.models import Draft
+from catalog.models.revision import RevisionOrigin
+from catalog.services import lock_catalog
+from catalog.tables import TABLES, Table
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the editor looked at while editing: the version of the published row and of the draft, 0 for none."""
+
+    row: int = 0
+    draft: int = 0
+
+    @classmethod
+    def now(cls, table: str, key: str) -> "Seen":
+        row = TABLES[table].find(key) if key else None
+        draft = find(table, key)
+        return cls(row=row.version if row else 0, draft=draft.version if draft else 0)
+
+    def __str__(self) -> str:
+        return f"{self.row}.{self.draft}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Seen":
+        """Raises ValueError for anything that ``str`` of a Seen has not made."""
+        row, draft = text.split(".")
+        return cls(row=int(row), draft=int(draft))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One row of a form that was sent: ``values`` are plain, as in a Change."""
+
+    table: str
+    key: str
+    values: Mapping[str, object]
+    seen: Seen | None = None
+
+
+def find(table: str, key: str) -> Draft | None:
+    return Draft.objects.filter(table=table, key=key).first()
+
+
+@transaction.atomic
+def save_drafts(edits: Sequence[Edit], *, user: "AbstractBaseUser | None", reason: str = "") -> list[Draft]:
+    """Keep what was edited, on top of what the rows' drafts already hold; a draft without a difference is deleted.
+
+    Raises VersionConflict when somebody else has saved or published one of the rows since ``seen``, ChangesRefused
+    when the values cannot be right. Either way nothing is kept.
+    """
+    lock_catalog()
+    drafts = [draft for edit in edits if (draft := _saved(edit, user, reason)) is not None]
+    with previewed(drafts):
+        pass
+    return drafts
+
+
+def discard(drafts: Iterable[Draft]) -> int:
+    """Throw drafts away; how many there were."""
+    deleted, _ = Draft.objects.filter(pk__in=[draft.pk for draft in drafts]).delete()
+    return deleted
+
+
+@transaction.atomic
+def publish(drafts: Sequence[Draft], *, user: "AbstractBaseUser | None", reason: str = "") -> int | None:
+    """Make the drafts part of the catalog, all or none, as one revision. Returns its number.
+
+    Raises VersionConflict when a row has changed since its draft began, ChangesRefused when a value cannot be right.
+    """
+    lock_catalog()
+    found = list(Draft.objects.select_for_update().filter(pk__in=[draft.pk for draft in drafts]))
+    summary = ", ".join(str(draft) for draft in found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    reasons = reason or "; ".join(dict.fromkeys(draft.reason for draft in found if draft.reason))
+    number = apply_changes(
+        [_change(draft) for draft in found], origin=RevisionOrigin.ADMIN, summary=summary, user=user, reason=reasons
+    )
+    discard(found)
+    return number
+
+
+@contextmanager
+def previewed(drafts: Iterable[Draft]) -> Iterator[None]:
+    """Inside, the catalog looks as if these drafts, and those that they need, were published; then it is as before.
+
+    Raises what ``publish`` raises. On SQLite nobody else can write meanwhile: read what is needed, then leave.
+    """
+    with transaction.atomic():
+        apply_changes(
+            [_change(draft) for draft in _with_needed(drafts)], origin=RevisionOrigin.ADMIN, summary="preview"
+        )
+        yield
+        transaction.set_rollback(True)
+
+
+def _change(draft: Draft) -> Change:
+    key = "" if draft.base_version == 0 and "key" in TABLES[draft.table].derived else draft.key
+    return Change(table=draft.table, key=key, values=draft.values, expect_version=draft.base_version)
+
+
+def _saved(edit: Edit, user: "AbstractBaseUser | None", reason: str) -> Draft | None:
+    table = TABLES[edit.table]
+    row = table.find(edit.key)
+    draft = Draft.objects.select_for_update().filter(table=edit.table, key=edit.key).first()
+    now = Seen(row=row.version if row else 0, draft=draft.version if draft else 0)
+    if edit.seen is not None and edit.seen != now:
+        raise VersionConflict(table=edit.table, key=edit.key, version=now.row)
+    values = _json({**(draft.values if draft else {}), **edit.values})
+    published = _json(table.values_of(row)) if row else {}
+    values = {name: value for name, value in values.items() if row is None or published[name] != value}
+    if draft is None:
+        return _new(edit, values, now, user, reason) if values else None
+    if not values:
+        draft.delete()
+        return None
+    draft.values, draft.base_version, draft.version = values, now.row, draft.version + 1
+    draft.author, draft.reason = user, reason[:200] or draft.reason
+    draft.save()
+    return draft
+
+
+def _new(edit: Edit, values: dict, now: Seen, user: "AbstractBaseUser | None", reason: str) -> Draft:
+    return Draft.objects.create(
+        table=edit.table, key=edit.key, values=values, base_version=now.row, author=user, reason=reason[:200]
+    )
+
+
+def _json(values: Mapping[str, object]) -> dict[str, object]:
+    """Values as the JSON column will give them back."""
+    encoder = DjangoJSONEncoder()
+    return {name: _plain(value, encoder) for name, value in values.items()}
+
+
+def _plain(value: object, encoder: DjangoJSONEncoder) -> object:
+    return value if isinstance(value, str | int | float | bool | list | dict | None) else encoder.default(value)
+
+
+def _with_needed(drafts: Iterable[Draft]) -> list[Draft]:
+    """The drafts, and the drafts of rows that they refer to and that are not published yet."""
+    found = {(draft.table, draft.key): draft for draft in drafts}
+    waiting = list(found.values())
+    while waiting:
+        for needed in _needed(TABLES[(draft := waiting.pop()).table], draft.values):
+            if (needed.table, needed.key) not in found:
+                found[needed.table, needed.key] = needed
+                waiting.append(needed)
+    return list(found.values())
+
+
+def _needed(table: Table, values: Mapping[str, object]) -> list[Draft]:
+    wanted = [(other, str(values[name])) for name, other in table.refers.items() if values.get(name)]
+    return [draft for other, key in wanted if (draft := find(other, key)) is not None and draft.base_version == 0]
