@@ -4,9 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 from django.utils.translation import gettext_lazy as _
 
+from advisor.draft_effect_view import draft_effect
+
 admin.site.site_header = admin.site.site_title = _("Catalog editing")
 
 urlpatterns = [
+    path("admin/catalog/effect/", admin.site.admin_view(draft_effect), name="catalog-draft-effect"),
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", include("advisor.api.urls")),
