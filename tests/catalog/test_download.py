@@ -125,6 +125,16 @@ def whole(handler: Handler) -> None:
     handler.raw(f"Content-Length: {len(FILE)}", 'ETag: "v1"', body=FILE)
 
 
+def closed(*lines: str) -> Reply:
+    """The file, then a proper end of the TLS connection."""
+
+    def reply(handler: Handler) -> None:
+        handler.raw(*lines, body=FILE)
+        handler.connection.unwrap()
+
+    return reply
+
+
 def redirect(to: str, status: int = 302) -> Reply:
     def reply(handler: Handler) -> None:
         handler.send_response(status)
@@ -171,6 +181,10 @@ def test_a_body_in_chunks_is_read(internet: Internet) -> None:
     got = internet.get(reply=lambda handler: handler.raw("Transfer-Encoding: chunked", body=chunks))
     assert got.path is not None
     assert got.path.read_bytes() == b"hello world"
+
+
+def test_a_body_without_a_length_ends_with_its_connection(internet: Internet) -> None:
+    assert internet.get(reply=closed()).size == len(FILE)
 
 
 def test_names_of_other_scripts_and_paths_are_encoded(internet: Internet) -> None:
@@ -334,6 +348,7 @@ BODIES: dict[str, tuple[Reply, str]] = {
         "too_large",
     ),
     "more promised": (lambda handler: handler.raw("Content-Length: 100", body=FILE), "cut_short"),
+    "more promised, properly closed": (closed("Content-Length: 100"), "cut_short"),
     "chunk cut": (lambda handler: handler.raw("Transfer-Encoding: chunked", body=b"ff\r\nabc"), "cut_short"),
     "no length, line cut": (lambda handler: handler.raw(body=FILE), "cut_short"),
     "packed content": (
