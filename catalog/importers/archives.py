@@ -42,7 +42,9 @@ def csv_files(file: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
     with archive:
         members = archive.infolist()
         _check(members)
-        budget = _Budget(sum(member.compress_size for member in members))
+        packed = sum(member.compress_size for member in members)
+        _Budget(packed).spend(sum(member.file_size for member in members))
+        budget = _Budget(packed)
         for member in members:
             yield (
                 member.filename.removesuffix(".csv"),
@@ -63,7 +65,7 @@ def _check(members: list[zipfile.ZipInfo]) -> None:
 
 
 class _Budget:
-    """What all members together may unpack to; counted while reading, as headers may lie."""
+    """What all members together may unpack to: by their headers at once, and counted while reading, as those may lie."""
 
     def __init__(self, packed: int) -> None:
         self._packed = max(packed, 1)

@@ -18,9 +18,13 @@ _WORDS = re.compile(r"\b(null|true|false)\b")
 _AS_PYTHON = {"null": "None", "true": "True", "false": "False"}
 
 
-@lru_cache(maxsize=2048)
 def memory_of_one(text: str, *, is_sum: bool = False) -> int | None:
     """Bytes of one accelerator, None where the text does not say. ``is_sum``: the list prints all of a server's."""
+    return _memory_of_one(text, is_sum) if len(text) <= TEXT_LIMIT else None
+
+
+@lru_cache(maxsize=2048)
+def _memory_of_one(text: str, is_sum: bool) -> int | None:
     gpus = _get(_parsed(text), "Gpus")
     first = gpus[0] if isinstance(gpus, list) and gpus else None
     printed = _number(_get(_get(first, "MemoryInfo"), "SizeInMiB"))
@@ -33,7 +37,7 @@ def memory_of_one(text: str, *, is_sum: bool = False) -> int | None:
 
 
 def _parsed(text: str) -> object:
-    if len(text) > TEXT_LIMIT or "\\" in text or _depth(text) > DEPTH_LIMIT:
+    if "\\" in text or _depth(text) > DEPTH_LIMIT:
         return None
     try:
         return json.loads(text)

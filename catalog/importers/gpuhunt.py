@@ -25,6 +25,10 @@ SPOT = {"true": PricingModel.SPOT, "false": PricingModel.ON_DEMAND, "": PricingM
 ESTIMATED = frozenset({"oci-spot"})
 """Flags of rows whose price follows from a rule of the list's maker."""
 
+CLUSTER = "runpod-cluster"
+COUNTRY_CODE = 2
+"""RunPod prints a country for machines of other people, a data centre for its own."""
+
 Outcome = PrintedOffer | LeftOut
 
 
@@ -57,14 +61,13 @@ def _outcome(line: int, row: sheet.Row, provider: str) -> Outcome:
     name, devices = row["gpu_name"].strip(), sheet.count(row["gpu_count"])
     if not name or devices is None:
         return _left(line, row, LeftOutReason.NO_ACCELERATOR)
-    flags = row.get("flags", "").split()
-    if ESTIMATED.intersection(flags):
-        return _left(line, row, LeftOutReason.SPOT_BY_RULE, " ".join(flags)[: sheet.NAME_LIMIT])
+    long = sheet.too_long((row["instance_name"], name), (row.get("location", ""),))
     model = SPOT.get(row["spot"].strip().lower())
-    sku, region = row["instance_name"].strip(), row.get("location", "").strip()
-    long = sheet.too_long((sku, name), (region,))
     if model is None or long:
         return _left(line, row, LeftOutReason.UNREADABLE, long or row["spot"][: sheet.NAME_LIMIT])
+    flags = row.get("flags", "").split()
+    if model == PricingModel.SPOT and ESTIMATED.intersection(flags):
+        return _left(line, row, LeftOutReason.SPOT_BY_RULE, " ".join(flags)[: sheet.NAME_LIMIT])
     amount = sheet.price(row["price"])
     if amount is None:
         return _left(line, row, LeftOutReason.NO_PRICE)
@@ -74,19 +77,34 @@ def _outcome(line: int, row: sheet.Row, provider: str) -> Outcome:
     return PrintedOffer(
         line=line,
         provider=provider,
-        sku=sku or f"{name} x{devices}"[: sheet.NAME_LIMIT],
-        accelerator_name=accelerator,
+        **_named(row, provider, accelerator, count, flags),
         gpu_count=count,
         gpu_memory_bytes=sheet.size(row["gpu_memory"], GIGA),
-        region=region,
         pricing_model=model,
-        tenancy=providers.tenancy_of(provider),
         price_per_hour=amount,
         cpu_count=sheet.size(row.get("cpu", "")),
         host_memory_bytes=sheet.size(row.get("memory", ""), GIBI),
-        notes="; ".join(_notes(sku, flags)),
         raw=bounded(row),
     )
+
+
+def _named(row: sheet.Row, provider: str, accelerator: str, count: Fraction, flags: list[str]) -> dict[str, str]:
+    """Names of server, accelerator and place. RunPod's rows name the card, exactly, where others name the server."""
+    sku, region = row["instance_name"].strip(), row.get("location", "").strip()
+    tenancy, notes = providers.tenancy_of(provider), [] if sku else ["the list prints no name of the server"]
+    if flags:
+        notes.append(f"the list asks to opt in: {' '.join(flags)[: sheet.NAME_LIMIT]}")
+    if provider == "runpod" and sku:
+        accelerator, tenancy = sku, "community" if len(region) == COUNTRY_CODE else "secure"
+        sku = f"{count}x {sku}{' cluster' if CLUSTER in flags else ''}"
+        notes.append("the list names the card alone: the name is made of number and card")
+    return {
+        "sku": (sku or f"{accelerator} x{count}")[: sheet.NAME_LIMIT],
+        "accelerator_name": accelerator,
+        "region": region,
+        "tenancy": tenancy,
+        "notes": "; ".join(notes),
+    }
 
 
 def _is_tpu(name: str, row: sheet.Row) -> bool:
@@ -101,13 +119,6 @@ def _tpu(name: str, devices: Fraction) -> tuple[str, Fraction | None]:
     chips = Fraction(int(number), CHIPS.get(generation, 1)) if number.isdecimal() and len(number) < 7 else None
     fits = chips is not None and chips.denominator == 1 and 0 < chips <= CHIPS_OF_ONE_HOST.get(generation, 8)
     return f"tpu-{generation}", chips if fits else None
-
-
-def _notes(sku: str, flags: list[str]) -> Iterator[str]:
-    if not sku:
-        yield "the list prints no name of the server"
-    if flags:
-        yield f"the list asks to opt in: {' '.join(flags)[: sheet.NAME_LIMIT]}"
 
 
 def _left(line: int, row: sheet.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 from typing import BinaryIO
 
 from catalog.importers.printed import ListUnreadable, UnreadableCode
@@ -54,17 +55,14 @@ def price(cell: str) -> Decimal | None:
     if value > LARGEST_PRICE:
         raise NotANumber(cell)
     exponent = value.as_tuple().exponent
-    return value.quantize(PRICE_STEP) if isinstance(exponent, int) and exponent < -6 else value
+    rounded = value.quantize(PRICE_STEP) if isinstance(exponent, int) and exponent < -6 else value
+    return rounded or None
 
 
 def count(cell: str) -> Fraction | None:
     """How many accelerators, None where the cell is empty or 0. Raises NotANumber."""
     value = _decimal(cell)
-    if not value:
-        return None
-    if value > LARGEST_COUNT:
-        raise NotANumber(cell)
-    return Fraction(value).limit_denominator(PARTS_OF_ONE_ACCELERATOR)
+    return _fraction(value) if value else None
 
 
 def size(cell: str, unit: int = 1) -> int | None:
@@ -77,11 +75,28 @@ def size(cell: str, unit: int = 1) -> int | None:
     return whole or None
 
 
+@lru_cache(maxsize=256)
+def _fraction(value: Decimal) -> Fraction:
+    if value > LARGEST_COUNT:
+        raise NotANumber(str(value))
+    fraction = Fraction(value).limit_denominator(PARTS_OF_ONE_ACCELERATOR)
+    if not fraction:
+        raise NotANumber(str(value))
+    return fraction
+
+
 def _decimal(cell: str) -> Decimal | None:
     text = cell.strip()
+    if len(text) > NUMBER_LENGTH:
+        raise NotANumber(text)
+    return _short_decimal(text)
+
+
+@lru_cache(maxsize=8192)
+def _short_decimal(text: str) -> Decimal | None:
     if not text:
         return None
-    if len(text) > NUMBER_LENGTH or "_" in text:
+    if "_" in text:
         raise NotANumber(text)
     try:
         value = Decimal(text)

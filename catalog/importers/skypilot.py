@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from fractions import Fraction
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from catalog.importers import gpu_info, providers, sheet
 from catalog.importers.printed import Doubt, LeftOut, LeftOutReason, PrintedOffer, bounded
@@ -100,8 +99,10 @@ class _Reader:
         on_demand, spot = sheet.price(row["Price"]), sheet.price(row["SpotPrice"])
         if on_demand is None and spot is None:
             yield _left(line, row, LeftOutReason.NO_PRICE)
+            return
+        both, doubts = self._both(line, row, name, devices), _doubts(row)
         if on_demand is not None:
-            yield self._offer(line, row, name, devices, PricingModel.ON_DEMAND, on_demand)
+            yield PrintedOffer(pricing_model=PricingModel.ON_DEMAND, price_per_hour=on_demand, doubts=doubts, **both)
         if spot is None:
             return
         if spot == on_demand:
@@ -109,47 +110,34 @@ class _Reader:
         elif self._cloud in SPOT_IS_HALF and on_demand == 2 * spot:
             yield _left(line, row, LeftOutReason.SPOT_BY_RULE)
         else:
-            above = on_demand is not None and spot > on_demand
-            doubts = (Doubt.SPOT_ABOVE_ON_DEMAND,) if above else ()
-            yield self._offer(line, row, name, devices, PricingModel.SPOT, spot, doubts)
+            if on_demand is not None and spot > on_demand:
+                doubts = (Doubt.SPOT_ABOVE_ON_DEMAND, *doubts)
+            yield PrintedOffer(pricing_model=PricingModel.SPOT, price_per_hour=spot, doubts=doubts, **both)
 
-    def _offer(
-        self,
-        line: int,
-        row: sheet.Row,
-        name: str,
-        devices: Fraction,
-        model: PricingModel,
-        amount: Decimal,
-        doubts: tuple[Doubt, ...] = (),
-    ) -> PrintedOffer:
+    def _both(self, line: int, row: sheet.Row, name: str, devices: Fraction) -> dict[str, Any]:
+        """What the two offers of a row have in common."""
         sku, whose = row["InstanceType"].strip(), _whose(self._cloud, row)
-        cpus, memory = sheet.size(row.get("vCPUs", "")), sheet.size(row.get("MemoryGiB", ""), GIBI)
-        if (cpus or 0) > MOST_CPUS or (memory or 0) > MOST_MEMORY:
-            doubts += (Doubt.SIZES_NOT_PLAUSIBLE,)
         region, zone = row["Region"].strip(), row.get("AvailabilityZone", "").strip()
+        is_sum, is_of_gpu = self._cloud in MEMORY_IS_A_SUM, self._cloud in MEMORY_IS_OF_THE_GPU
         ended = _retired(whose.provider, sku)
-        return PrintedOffer(
-            line=line,
-            provider=whose.provider,
-            sku=sku or f"{name} x{devices}"[: sheet.NAME_LIMIT],
-            accelerator_name=name,
-            gpu_count=devices,
-            gpu_memory_bytes=gpu_info.memory_of_one(row.get("GpuInfo", ""), is_sum=self._cloud in MEMORY_IS_A_SUM),
-            region=zone if zone and self._cloud in ZONE_IS_THE_PLACE else region,
-            zone=zone,
-            pricing_model=model,
-            tenancy=whose.tenancy,
-            price_per_hour=amount,
-            cpu_count=cpus,
-            host_memory_bytes=None if self._cloud in MEMORY_IS_OF_THE_GPU else memory,
-            origin=whose.origin,
-            retired=ended is not None,
-            retired_on=ended.last_day if ended else None,
-            doubts=doubts,
-            notes="; ".join(self._notes(sku) + whose.notes),
-            raw=bounded(row),
-        )
+        return {
+            "line": line,
+            "provider": whose.provider,
+            "sku": sku or f"{name} x{devices}"[: sheet.NAME_LIMIT],
+            "accelerator_name": name,
+            "gpu_count": devices,
+            "gpu_memory_bytes": gpu_info.memory_of_one(row.get("GpuInfo", ""), is_sum=is_sum),
+            "region": zone if zone and self._cloud in ZONE_IS_THE_PLACE else region,
+            "zone": zone,
+            "tenancy": whose.tenancy,
+            "cpu_count": sheet.size(row.get("vCPUs", "")),
+            "host_memory_bytes": None if is_of_gpu else sheet.size(row.get("MemoryGiB", ""), GIBI),
+            "origin": whose.origin,
+            "retired": ended is not None,
+            "retired_on": ended.last_day if ended else None,
+            "notes": "; ".join(self._notes(sku) + whose.notes),
+            "raw": bounded(row),
+        }
 
     def _notes(self, sku: str) -> tuple[str, ...]:
         notes = [] if sku else ["the list prints no name of the server"]
@@ -158,6 +146,12 @@ class _Reader:
         if self._cloud in MEMORY_IS_OF_THE_GPU:
             notes.append("the list's host memory is left out: in some rows it is the accelerator's")
         return tuple(notes)
+
+
+def _doubts(row: sheet.Row) -> tuple[Doubt, ...]:
+    cpus, memory = sheet.size(row.get("vCPUs", "")), sheet.size(row.get("MemoryGiB", ""), GIBI)
+    is_too_large = (cpus or 0) > MOST_CPUS or (memory or 0) > MOST_MEMORY
+    return (Doubt.SIZES_NOT_PLAUSIBLE,) if is_too_large else ()
 
 
 @dataclass(frozen=True, slots=True)
