@@ -65,7 +65,7 @@ def _check(members: list[zipfile.ZipInfo]) -> None:
 
 
 class _Budget:
-    """What all members together may unpack to: by their headers at once, and counted while reading, as those may lie."""
+    """What all members together may unpack to: by their headers, and counted while reading, as headers may lie."""
 
     def __init__(self, packed: int) -> None:
         self._packed = max(packed, 1)

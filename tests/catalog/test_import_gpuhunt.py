@@ -130,13 +130,12 @@ def test_a_zip_bomb_is_refused_after_little_of_it():
     assert refusal(bomb).code == UnreadableCode.DECOMPRESSION_RATIO
 
 
-def test_a_zip_bomb_that_hides_its_size_is_refused_while_it_is_read():
+def test_a_zip_bomb_that_hides_its_size_is_refused_too():
     bomb = packed({"aws.csv": csv_of() + (b"," * 50_000 + b"\n") * 400}).getvalue()
     size = (len(csv_of()) + 400 * 50_001).to_bytes(4, "little")
-    assert refusal(io.BytesIO(bomb.replace(size, (1000).to_bytes(4, "little")))).code in (
-        UnreadableCode.DECOMPRESSION_RATIO,
-        UnreadableCode.ARCHIVE_BROKEN,
-    )
+    assert size in bomb
+    lying = bomb.replace(size, (1000).to_bytes(4, "little"))
+    assert refusal(io.BytesIO(lying)).code == UnreadableCode.ARCHIVE_BROKEN
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(monkeypatch):
