@@ -23,6 +23,8 @@ from catalog.specs import TopologyClass
 
 GIGA = 10**9
 MEMORY_SLACK = 0.1
+OTHER_SIZE = 0.05
+"""By how much sizes of one chip differ at least; what drivers and makers print of one card differs by less."""
 SUGGESTIONS = 5
 SIMILAR = 0.7
 CACHE_LIMIT = 20_000
@@ -177,12 +179,21 @@ class Names:
     ) -> Mapped:
         known = self._accelerators[key]
         seen = [printed.gpu_memory_bytes, name.memory_gb and name.memory_gb * GIGA]
-        wrong = next((memory for memory in seen if memory and not _close(memory, known.memory_bytes)), None)
+        wrong = next((memory for memory in seen if memory and not self._fits(memory, key)), None)
         if wrong is None or trust_memory:
             return Mapped(accelerator=key, reason=reason)
         params = {"printed": round(wrong / GIGA), "known": round(known.memory_bytes / GIGA), "name": known.name}
         suggestions = self._suggestions(name)
         return Mapped(accelerator=None, reason=Reason.MEMORY_DIFFERS, params=params, suggestions=suggestions)
+
+    def _fits(self, memory: float, key: str) -> bool:
+        """Whether a printed memory is this accelerator's, and not rather that of a sister with another size."""
+        own, chip = self._accelerators[key].memory_bytes, self._chips[key].chip
+        sisters = [self._accelerators[other].memory_bytes for other, name in self._chips.items() if name.chip == chip]
+        is_a_sisters = any(
+            abs(memory - size) < abs(memory - own) and abs(size - own) > OTHER_SIZE * own for size in sisters
+        )
+        return _close(memory, own) and not is_a_sisters
 
     def _unknown(self, name: PrintedName) -> Mapped:
         suggestions = self._suggestions(name)

@@ -44,8 +44,9 @@ def taken_apart(printed: str) -> PrintedName:
     text = printed[:NAME_LIMIT].upper()
     memory = _MEMORY.search(text)
     words = list(_words(_MEMORY.sub(" ", text)))
-    size = memory[1] if memory else next((word for word in words[1:] if word in _SIZES), None)
-    chip = "".join(word for word in words if word not in _SXM | FORMS | _DROPPED | ({size} if not memory else set()))
+    sizes = {word for word in words[1:] if word in _SIZES}
+    size = memory[1] if memory else next(iter(sizes)) if len(sizes) == 1 else None
+    chip = "".join(word for word in words if word not in _SXM | FORMS | _DROPPED | sizes)
     return PrintedName(chip, _forms(words), int(size) if size else None)
 
 

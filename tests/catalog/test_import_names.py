@@ -159,6 +159,12 @@ def test_other_memory_is_a_fraction_or_another_card(name, memory_gb):
     assert "GB" in answer.why
 
 
+def test_memory_of_a_sister_card_is_not_rounded_to_this_one():
+    answer = mapped(offer("H100", "nebius", memory_gb=94))
+    assert (answer.accelerator, answer.reason) == (None, Reason.MEMORY_DIFFERS)
+    assert "94 GB" in answer.why
+
+
 def test_a_name_and_a_servers_name_that_disagree_mean_nothing():
     answer = mapped(offer("A100_80G_PCIE", "spheron", "gpu_1x_a100_SXM4_us-central-3", 80))
     assert answer.reason == Reason.CONTRADICTION
