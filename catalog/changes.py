@@ -99,17 +99,16 @@ def apply_changes(
     order = list(TABLES)
     numbered = sorted(enumerate(changes), key=lambda entry: order.index(entry[1].table))
     refused: list[Refused] = []
-    touched: dict[tuple[str, str], SourcedRow] = {}
+    touched: dict[int, SourcedRow] = {}
     for index, change in numbered:
         try:
             row = _apply(TABLES[change.table], change, by)
         except ValidationError as error:
-            refused.append(Refused(index=index, table=change.table, key=change.key, problems=_problems(error)))
+            refused.append(refused_by(error, index=index, table=TABLES[change.table], key=change.key))
         else:
             if row is not None:
-                touched[change.table, change.key] = row
-    places = {(change.table, change.key): index for index, change in numbered}
-    refused += _broken_fabrics(touched, places)
+                touched[index] = row
+    refused += _broken_fabrics(touched)
     if refused:
         raise ChangesRefused(sorted(refused, key=lambda entry: entry.index))
     if not touched:
@@ -137,7 +136,7 @@ def _apply(table: Table, change: Change, by: _Author) -> SourcedRow | None:
         raise VersionConflict(table=change.table, key=change.key, version=version)
     if change.delete:
         return _delete(row, by)
-    values = _resolved(table, change.values)
+    values = resolved(table, change.values)
     if row is None:
         return _create(table, change, values, by)
     return _update(table, row, values, by)
@@ -151,21 +150,30 @@ def _find(table: Table, change: Change) -> SourcedRow | None:
 
 
 def _create(table: Table, change: Change, values: Mapping[str, object], by: _Author) -> SourcedRow:
-    row = table.model(**values)
-    if hasattr(row, "complete") and not change.key:
-        _complete(row)
+    row = _new_row(table, values)
     row.edited = True
     row.full_clean()
-    if change.key and table.key_of(row) != change.key and "key" not in table.derived:
+    if change.key and table.key_of(row) != change.key:
         raise ValidationError(_("The values make the key %(key)s.") % {"key": table.key_of(row)})
     _save(row, by)
     return row
 
 
-def _complete(row: SourcedRow) -> None:
-    # where a value that it needs is missing, full_clean says which
-    with suppress(AttributeError, models.ObjectDoesNotExist, TypeError, ArithmeticError):
-        row.complete()
+def key_of_new(table: Table, values: Mapping[str, object]) -> str:
+    """The natural key that a new row with these plain values gets. Raises ValidationError by column."""
+    row = _new_row(table, resolved(table, values))
+    if "key" not in table.derived or not row.key:
+        row.full_clean(validate_unique=False, validate_constraints=False)
+    return table.key_of(row)
+
+
+def _new_row(table: Table, values: Mapping[str, object]) -> SourcedRow:
+    row = table.model(**values)
+    if "key" in table.derived:
+        # where a value that it needs is missing, full_clean says which
+        with suppress(AttributeError, models.ObjectDoesNotExist, TypeError, ArithmeticError, ValueError):
+            row.complete()
+    return row
 
 
 def _update(table: Table, row: SourcedRow, values: Mapping[str, object], by: _Author) -> SourcedRow | None:
@@ -185,7 +193,7 @@ def _update(table: Table, row: SourcedRow, values: Mapping[str, object], by: _Au
     row.full_clean()
     _save(row, by)
     if isinstance(row, Server) and "gpu_count" in changed:
-        _reprice(row)
+        reprice(row)
     return row
 
 
@@ -246,14 +254,16 @@ def keep_first_state(row: SourcedRow) -> None:
         )
 
 
-def _reprice(server: Server) -> None:
-    offers = list(Offer.objects.filter(server=server).only("price_per_hour", "price_per_gpu_hour"))
+def reprice(server: Server) -> None:
+    """Divide the prices of a server's offers again, after its number of accelerators changed."""
+    offers = list(Offer.objects.filter(server=server).only("price_per_hour", "price_per_gpu_hour", "version"))
     for offer in offers:
         offer.price_per_gpu_hour = gpu_price(offer.price_per_hour, server.gpu_count)
-    Offer.objects.bulk_update(offers, ["price_per_gpu_hour"], batch_size=500)
+        offer.version += 1
+    Offer.objects.bulk_update(offers, ["price_per_gpu_hour", "version"], batch_size=500)
 
 
-def _resolved(table: Table, values: Mapping[str, object]) -> dict[str, object]:
+def resolved(table: Table, values: Mapping[str, object]) -> dict[str, object]:
     """Plain values as the model's own: dates, decimals, rows. Raises ValidationError by column."""
     found: dict[str, object] = {}
     problems: dict[str, list[str]] = {}
@@ -282,23 +292,28 @@ def _one(table: Table, name: str, value: object) -> object:
     return other
 
 
-def _broken_fabrics(
-    touched: Mapping[tuple[str, str], SourcedRow], places: Mapping[tuple[str, str], int]
-) -> list[Refused]:
+def _broken_fabrics(touched: Mapping[int, SourcedRow]) -> list[Refused]:
     """Fabrics that no longer fit a server that was changed."""
     found = []
-    for (table, key), row in touched.items():
-        if table != "servers" or row.pk is None:
+    for index, row in touched.items():
+        if not isinstance(row, Server) or row.pk is None:
             continue
-        fabric = Fabric.objects.select_related("server__accelerator").filter(server=row).first()
+        fabric = Fabric.objects.select_related("server__accelerator", "server__provider").filter(server=row).first()
         problems = validation.fabric_problems(fabric) if fabric else {}
         if problems:
-            sentences = [sentence for several in problems.values() for sentence in several]
-            found.append(Refused(index=places[table, key], table=table, key=key, problems={"": sentences}))
+            sentences = [
+                _("Its fabric would be wrong: %(sentence)s") % {"sentence": sentence}
+                for several in problems.values()
+                for sentence in several
+            ]
+            found.append(Refused(index=index, table="servers", key=row.key, problems={"": sentences}))
     return found
 
 
-def _problems(error: ValidationError) -> Problems:
+def refused_by(error: ValidationError, *, index: int, table: Table, key: str) -> Refused:
+    """What Django found wrong with a row, by column; of derived columns only where nothing else is wrong."""
     if not hasattr(error, "error_dict"):
-        return {"": list(error.messages)}
-    return {"" if name == "__all__" else name: messages for name, messages in error.message_dict.items()}
+        return Refused(index=index, table=table.name, key=key, problems={"": list(error.messages)})
+    found = {"" if name == "__all__" else name: messages for name, messages in error.message_dict.items()}
+    typed = {name: messages for name, messages in found.items() if name not in table.derived}
+    return Refused(index=index, table=table.name, key=key, problems=typed or found)

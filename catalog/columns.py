@@ -114,7 +114,7 @@ def _providers() -> Layout:
 
 def _accelerators() -> Layout:
     model = _Model("accelerators")
-    dense = [model.column(_dense_header(dtype), f"dense_{dtype}_flops_per_s", TERA) for dtype in DTYPES]
+    dense = [model.column(dense_header(dtype), f"dense_{dtype}_flops_per_s", TERA) for dtype in DTYPES]
     columns = (
         *model.columns("key", "name", "vendor", "architecture", "form_factor"),
         *_memory(model),
@@ -131,7 +131,8 @@ def _accelerators() -> Layout:
     return Layout(columns=columns, order=("key",), key=lambda values: str(values["key"]), join=_usable_memory)
 
 
-def _dense_header(dtype: str) -> str:
+def dense_header(dtype: str) -> str:
+    """The column of the peak rate of one number format, without sparsity."""
     return f"{dtype}_dense_{'top' if dtype == 'int8' else 'tflop'}_per_s"
 
 
@@ -267,7 +268,7 @@ def _offers() -> Layout:
     )
 
 
-OFFER_ORDER = ("region", "zone", "tenancy", "pricing_model", "term_months", "currency", "source", "observed_on")
+OFFER_ORDER = ("region", "zone", "tenancy", "pricing_model", "term_months", "currency", "observed_on", "source")
 
 
 def _dated(values: Values) -> Values:

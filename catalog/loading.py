@@ -1,21 +1,28 @@
 """Bringing the shipped files into the database: again and again, without touching what a person has changed."""
 
+import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 
 from django.db import models, transaction
+from django.utils.translation import gettext as _
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
-from catalog import rows
-from catalog.models import Accelerator, CostLine, Fabric, Offer, Provider, Server
+from catalog import columns
+from catalog.changes import reprice
+from catalog.field_sources import FieldSources, Sources
+from catalog.layouts import CellProblem, FileRefused, FileRow
+from catalog.models import Server
+from catalog.models.base import SourcedRow
 from catalog.models.revision import RevisionOrigin
-from catalog.rows import FileRow
 from catalog.services import lock_catalog, record_revision
+from catalog.tables import TABLES, Table
 
-SERVER_KEY = ("provider__key", "sku")
 BATCH = 500
+REASON = "shipped files"
 logger = logging.getLogger(__name__)
 
 
@@ -42,13 +49,15 @@ class LoadReport:
 
 
 @transaction.atomic
-def load_catalog(directory: Path = rows.DATA) -> LoadReport:
+def load_catalog(directory: Path = columns.DATA) -> LoadReport:
     """Create and update rows by natural key, all or nothing. A second run of the same files changes nothing.
 
-    A new row that would break a unique constraint of its table is skipped and counted.
+    A new row that would break a unique constraint of its table is skipped and counted. Raises FileRefused where a
+    cell cannot be read, IntegrityError where values contradict each other.
     """
     lock_catalog()
-    tables = {table.name: _sync(table, directory) for table in TABLES}
+    load = _Load(directory)
+    tables = {name: load.sync(table) for name, table in TABLES.items()}
     created = sum(report.created for report in tables.values())
     updated = sum(report.updated for report in tables.values())
     revision = None
@@ -59,84 +68,93 @@ def load_catalog(directory: Path = rows.DATA) -> LoadReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    name: str
-    model: type[models.Model]
-    read: Callable[[Path], Iterator[FileRow]]
-    key_fields: tuple[str, ...]
-    refers: dict[str, "tuple[type[models.Model], tuple[str, ...]]"] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     pk: int
     file_hash: str
     edited: bool
 
 
-TABLES = (
-    _Table(name="providers", model=Provider, read=rows.providers, key_fields=("key",)),
-    _Table(name="accelerators", model=Accelerator, read=rows.accelerators, key_fields=("key",)),
-    _Table(
-        name="servers",
-        model=Server,
-        read=rows.servers,
-        key_fields=SERVER_KEY,
-        refers={"provider": (Provider, ("key",)), "accelerator": (Accelerator, ("key",))},
-    ),
-    _Table(
-        name="fabrics",
-        model=Fabric,
-        read=rows.fabrics,
-        key_fields=("server__provider__key", "server__sku"),
-        refers={"server": (Server, SERVER_KEY)},
-    ),
-    _Table(
-        name="offers",
-        model=Offer,
-        read=rows.offers,
-        key_fields=("key",),
-        refers={"server": (Server, SERVER_KEY)},
-    ),
-)
+class _Load:
+    """One run. Tables are written in the order of ``TABLES``, so that what is referred to is there."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._sources = FieldSources(directory)
+        self._targets: dict[str, dict[str, SourcedRow]] = {}
+
+    def sync(self, table: Table) -> TableReport:
+        rows = columns.shipped(table.name, self._directory)
+        self._sources.check(table.name, {row.key for row in rows})
+        if not rows:
+            return TableReport()
+        known = _known(table)
+        new: list[FileRow] = []
+        changed: list[FileRow] = []
+        kept = unchanged = 0
+        for row in rows:
+            before = known.get(row.key)
+            if before is None:
+                new.append(row)
+            elif before.file_hash == self._fingerprint(table, row):
+                unchanged += 1
+            elif before.edited:
+                kept += 1
+            else:
+                changed.append(row)
+        created = _create(table, self._resolved(table, new))
+        _update(table, dict(zip((known[row.key].pk for row in changed), self._resolved(table, changed), strict=True)))
+        skipped = len(new) - created
+        return TableReport(created=created, updated=len(changed), unchanged=unchanged, kept=kept, skipped=skipped)
+
+    def _fingerprint(self, table: Table, row: FileRow) -> str:
+        return fingerprint(row, self._sources.of(table.name, row.key))
+
+    def _resolved(self, table: Table, rows: list[FileRow]) -> list[dict[str, object]]:
+        """What to set on the model: rows instead of natural keys, and how the row came to be."""
+        problems: list[CellProblem] = []
+        found = []
+        for row in rows:
+            values = {**row.values, "field_sources": self._sources.of(table.name, row.key)}
+            values["file_hash"] = self._fingerprint(table, row)
+            if "key" in table.derived:
+                values["key"] = row.key
+            for name, target in table.refers.items():
+                values[name] = self._target(target, row.values[name])
+                if values[name] is None and row.values[name] is not None:
+                    sentence = _("There is no %(key)s.") % {"key": str(row.values[name])[:80]}
+                    problems.append(CellProblem(line=row.line, column=name, sentence=sentence))
+            found.append(values)
+        if problems:
+            raise FileRefused(f"{table.name}.csv", problems[:50], len(problems[50:]))
+        return found
+
+    def _target(self, table: str, key: object) -> SourcedRow | None:
+        if key is None:
+            return None
+        if table not in self._targets:
+            self._targets[table] = {TABLES[table].key_of(row): row for row in TABLES[table].rows()}
+        return self._targets[table].get(str(key))
 
 
-def _sync(table: _Table, directory: Path) -> TableReport:
-    known = _known(table)
-    ids = {name: _ids(model, fields) for name, (model, fields) in table.refers.items()}
-    new: list[FileRow] = []
-    changed: list[FileRow] = []
-    kept = unchanged = 0
-    for row in table.read(directory):
-        before = known.get(row.key)
-        if before is None:
-            new.append(row)
-        elif before.file_hash == row.hash:
-            unchanged += 1
-        elif before.edited:
-            kept += 1
-        else:
-            changed.append(row)
-    created = _create(table, [_values(row, ids) for row in new])
-    _update(table, {known[row.key].pk: _values(row, ids) for row in changed})
-    skipped = len(new) - created
-    return TableReport(created=created, updated=len(changed), unchanged=unchanged, kept=kept, skipped=skipped)
+def fingerprint(row: FileRow, sources: Sources) -> str:
+    """Tells whether a file says something new of a row."""
+    text = json.dumps([row.key, row.values, sources], sort_keys=True, default=str)
+    return sha256(text.encode()).hexdigest()
 
 
-def _values(row: FileRow, ids: dict[str, dict[str, int]]) -> dict[str, object]:
-    links = {f"{name}_id": ids[name][key] for name, key in row.refers.items()}
-    return {**row.values, **links, "file_hash": row.hash}
-
-
-def _create(table: _Table, values: list[dict[str, object]]) -> int:
+def _create(table: Table, values: list[dict[str, object]]) -> int:
     """How many rows found their place."""
     objects = [table.model(**row) for row in _placeable(table.model, values)] if values else []
     for row in objects:
-        if isinstance(row, Offer | CostLine):
-            row.complete()
+        _complete(row)
     if objects:
-        bulk_create_with_history(objects, table.model, batch_size=BATCH, default_change_reason="shipped files")
+        bulk_create_with_history(objects, table.model, batch_size=BATCH, default_change_reason=REASON)
     return len(objects)
+
+
+def _complete(row: SourcedRow) -> None:
+    if hasattr(row, "complete"):
+        row.complete()
 
 
 def _placeable(model: type[models.Model], values: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -144,34 +162,43 @@ def _placeable(model: type[models.Model], values: list[dict[str, object]]) -> li
 
     A row's key is made from those values; it meets one under another key only where a person changed the values.
     """
-    for constraint in model._meta.total_unique_constraints:
-        columns = [model._meta.get_field(name).attname for name in constraint.fields]
-        taken = {tuple(place): pk for pk, *place in model.objects.values_list("pk", *columns)}
-        places = [tuple(row[column] for column in columns) for row in values]
+    for names in _places(model):
+        taken = {tuple(place): pk for pk, *place in model.objects.values_list("pk", *names)}
+        places = [tuple(getattr(row[name], "pk", row[name]) for name in names) for row in values]
         for pk in (taken[place] for place in places if place in taken):
             logger.warning("A shipped %s is skipped: row %s has its place.", model._meta.model_name, pk)
         values = [row for row, place in zip(values, places, strict=True) if place not in taken]
     return values
 
 
-def _update(table: _Table, values: dict[int, dict[str, object]]) -> None:
+def _places(model: type[models.Model]) -> Iterable[tuple[str, ...]]:
+    """Columns of each unique constraint, with those that its condition looks at."""
+    for constraint in model._meta.constraints:
+        if isinstance(constraint, models.UniqueConstraint):
+            looked_at = constraint.condition.referenced_base_fields if constraint.condition else set()
+            yield (*constraint.fields, *sorted(looked_at - set(constraint.fields)))
+
+
+def _update(table: Table, values: Mapping[int, dict[str, object]]) -> None:
     if not values:
         return
     objects = table.model.objects.in_bulk(list(values))
+    resized = []
     for pk, row in values.items():
+        if isinstance(objects[pk], Server) and objects[pk].gpu_count != row["gpu_count"]:
+            resized.append(objects[pk])
         for name, value in row.items():
             setattr(objects[pk], name, value)
+        _complete(objects[pk])
         objects[pk].version += 1
-    fields = sorted({name.removesuffix("_id") for name in next(iter(values.values()))} | {"version"})
+    names = {*next(iter(values.values())), "version", *table.derived}
     bulk_update_with_history(
-        list(objects.values()), table.model, fields, batch_size=BATCH, default_change_reason="shipped files"
+        list(objects.values()), table.model, sorted(names), batch_size=BATCH, default_change_reason=REASON
     )
+    for server in resized:
+        reprice(server)
 
 
-def _known(table: _Table) -> dict[str, _Known]:
+def _known(table: Table) -> dict[str, _Known]:
     found = table.model.objects.values_list("pk", "file_hash", "edited", *table.key_fields)
     return {"/".join(key): _Known(pk=pk, file_hash=hashed, edited=edited) for pk, hashed, edited, *key in found}
-
-
-def _ids(model: type[models.Model], key_fields: tuple[str, ...]) -> dict[str, int]:
-    return {"/".join(key): pk for pk, *key in model.objects.values_list("pk", *key_fields)}

@@ -6,7 +6,7 @@ from functools import cache
 
 from django.db.models import Max, Q
 
-from catalog import rows
+from catalog import columns
 from catalog.models import Accelerator, CatalogRevision, Fabric, Offer, Server
 from catalog.models.accelerator import DTYPES
 from catalog.models.offer import OfferStatus
@@ -57,16 +57,16 @@ def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     specs = _servers(Q())
     ended = Q(valid_to__lt=on)
     found = Offer.objects.filter(status=OfferStatus.LIVE, observed_on__lte=on).exclude(ended)
-    columns = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
+    place = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
     rest = ("key", "price_per_hour", "last_seen_on", "observed_precision", "source", "source_licence")
-    newest = {row[:6]: row for row in found.order_by("last_seen_on", "key").values_list(*columns, *rest)}
+    newest = {row[:6]: row for row in found.order_by("last_seen_on", "key").values_list(*place, *rest)}
     offers = (_offer(row, specs[row[0]]) for row in newest.values() if row[0] in specs)
     return tuple(sorted(offers, key=lambda offer: (offer.server.key, offer.region, offer.pricing_model, offer.key)))
 
 
 @cache
 def _device_names() -> dict[str, str]:
-    table = rows.cells(rows.DATA / "device_names.csv")
+    table = columns.cells(columns.DATA / "device_names.csv")
     return {_folded(row["device_name"]): row["accelerator"] for row in table}
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from advisor.engine.fabric import silicon_family
-from catalog import rows as catalog_rows
+from catalog import columns
 from catalog.models.accelerator import DTYPES
 from catalog.specs import AcceleratorSpec
 
@@ -104,7 +104,7 @@ def _by_chip() -> Mapping[str, list[AcceleratorSpec]]:
 @cache
 def accelerators() -> Mapping[str, AcceleratorSpec]:
     """Every accelerator that is known: the shipped catalog, and those that stand for measurements alone."""
-    shipped = (_shipped(row.values) for row in catalog_rows.accelerators(catalog_rows.DATA))
+    shipped = (_shipped(row.values) for row in columns.shipped("accelerators"))
     return {spec.key: spec for spec in (*shipped, *_measured_only())}
 
 

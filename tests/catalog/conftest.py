@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import transaction
 
-from catalog import rows
+from catalog import columns
 from catalog.loading import load_catalog
 
 SMALL_SERVERS = {
@@ -34,7 +34,7 @@ def shipped(django_db_setup: None, django_db_blocker: object) -> Iterator[None]:
 def small(tmp_path: Path) -> Path:
     """A folder of catalog files with four servers of two providers."""
     for name in ("providers", "accelerators", "servers", "fabrics", "offers"):
-        wanted = [row for row in rows.cells(rows.DATA / f"{name}.csv") if _is_small(name, row)]
+        wanted = [row for row in columns.cells(columns.DATA / f"{name}.csv") if _is_small(name, row)]
         write(tmp_path / f"{name}.csv", wanted)
     return tmp_path
 
@@ -44,7 +44,7 @@ def edit(small: Path) -> Edit:
     """Changes cells of the rows of a file that match."""
 
     def change(name: str, match: dict[str, str], cells: dict[str, str]) -> None:
-        table = list(rows.cells(small / f"{name}.csv"))
+        table = list(columns.cells(small / f"{name}.csv"))
         matching = [row for row in table if match.items() <= row.items()]
         assert matching
         for row in matching:

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from functools import cache
 
-from catalog import rows
+from catalog import columns
 from catalog.models.accelerator import DTYPES
 from catalog.specs import AcceleratorSpec
 
@@ -13,13 +13,13 @@ _PLAIN = {item.name for item in fields(AcceleratorSpec)} - {"dense_flops_per_s",
 @cache
 def shipped():
     """Key -> accelerator."""
-    return {row.key: _spec(row.values) for row in rows.accelerators(rows.DATA)}
+    return {row.key: _spec(row.values) for row in columns.shipped("accelerators")}
 
 
 @cache
 def of_device(name):
     """The accelerator whose driver prints this name, None where the table does not have it."""
-    known = {row["device_name"]: row["accelerator"] for row in rows.cells(rows.DATA / "device_names.csv")}
+    known = {row["device_name"]: row["accelerator"] for row in columns.cells(columns.DATA / "device_names.csv")}
     return shipped().get(known.get(name, ""))
 
 
