@@ -7,6 +7,7 @@ same table; a spreadsheet may take such a cell for a formula. XLSX has typed cel
 import csv
 import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO
 
 from django.db import connections
@@ -17,8 +18,10 @@ from django.db.models.functions import Collate
 from catalog import xlsx
 from catalog.cells import Day, Kind, Money, Real, Whole
 from catalog.columns import LAYOUTS
+from catalog.field_sources import FILE, write_field_sources
 from catalog.layouts import Layout
 from catalog.models.base import SourcedRow
+from catalog.tables import TABLES
 
 CHUNK = 2000
 LINES_AT_ONCE = 200
@@ -50,6 +53,20 @@ def write_xlsx(table: str, queryset: QuerySet[SourcedRow], file: IO[bytes]) -> N
     typed = [_typed(column.kind) for column in layout.columns]
     rows = ([make(cell) for make, cell in zip(typed, row, strict=True)] for row in _printed(layout, queryset))
     xlsx.write(file, table, layout.headers, rows)
+
+
+def write_folder(directory: Path) -> Iterator[Path]:
+    """Write every table's CSV file, and the sources of single values; yields each file when it is written."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name in TABLES:
+        path = directory / f"{name}.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            write_csv(name, TABLES[name].model.objects.all(), file)
+        yield path
+    path = directory / FILE
+    with path.open("w", newline="", encoding="utf-8") as file:
+        write_field_sources(file)
+    yield path
 
 
 def _typed(kind: Kind) -> Callable[[str], str]:

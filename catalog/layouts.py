@@ -140,6 +140,8 @@ class Layout:
         return [CellProblem(line=1, column=header, sentence=sentence) for header, sentence in said]
 
     def _not_a_column(self, header: str) -> str:
+        if not header:
+            return _("A column has no name. Name it, or remove it.")
         near = difflib.get_close_matches(header[:SHORT], self.headers, n=1)
         if near:
             return _("The table has no such column. Did you mean %(column)s?") % {"column": near[0]}

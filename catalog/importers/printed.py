@@ -119,6 +119,10 @@ class UnreadableCode(StrEnum):
     ARCHIVE_NO_LIST = "archive-no-list"
     ARCHIVE_TOO_LARGE = "archive-too-large"
     DECOMPRESSION_RATIO = "decompression-ratio"
+    WORKBOOK_BROKEN = "workbook-broken"
+    TOO_MANY_ROWS = "too-many-rows"
+    TOO_MANY_COLUMNS = "too-many-columns"
+    CELL_TOO_LONG = "cell-too-long"
 
 
 UNREADABLE: Mapping[UnreadableCode, str | Promise] = {
@@ -145,6 +149,12 @@ UNREADABLE: Mapping[UnreadableCode, str | Promise] = {
     UnreadableCode.DECOMPRESSION_RATIO: _(
         "The zip archive unpacks to more than %(limit)s times its size, which no price list does. Download it again."
     ),
+    UnreadableCode.WORKBOOK_BROKEN: _("The workbook cannot be read. Save it again as XLSX or CSV."),
+    UnreadableCode.TOO_MANY_ROWS: _("The list has more than %(limit)s rows, which is the limit. Split it."),
+    UnreadableCode.TOO_MANY_COLUMNS: _(
+        "Line %(line)s has more than %(limit)s columns, which is the limit. Delete the columns that are not needed."
+    ),
+    UnreadableCode.CELL_TOO_LONG: _("A cell of line %(line)s is longer than %(limit)s characters. Shorten it."),
 }
 
 

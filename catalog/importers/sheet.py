@@ -34,7 +34,7 @@ def rows(file: BinaryIO, required: Sequence[str]) -> Iterator[tuple[int, Row | N
     """
     lines = _Lines(file)
     reader = csv.reader(lines)
-    header = _header(next(_records(reader, lines), None), required)
+    header = header_names(next(_records(reader, lines), None), required)
     width = len(header)
     for cells in _records(reader, lines):
         if cells:
@@ -147,7 +147,8 @@ def _records(reader: "csv._reader", lines: _Lines) -> Iterator[list[str]]:
         yield cells
 
 
-def _header(cells: list[str] | None, required: Sequence[str]) -> list[str]:
+def header_names(cells: list[str] | None, required: Sequence[str]) -> list[str]:
+    """The names of the columns. Raises ListUnreadable where they are none, lack a ``required`` one, or repeat."""
     names = [cell.strip() for cell in cells or []]
     if not any(names):
         raise ListUnreadable(UnreadableCode.EMPTY)
