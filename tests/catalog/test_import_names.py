@@ -32,7 +32,7 @@ ACCELERATORS = {
     )
     for row in table("accelerators")
 }
-SKUS = {f"{row['provider']}/{row['sku']}": row["accelerator"] for row in table("servers")}
+SKUS = {f"{row['provider']}/{row['sku']}": row["accelerator"] for row in table("servers") if row["accelerator"]}
 RULES = table("accelerator_names")
 
 
