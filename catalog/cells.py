@@ -5,7 +5,7 @@ Numbers are written as the shortest digits that read back to the same value, nev
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
@@ -20,6 +20,7 @@ SHOWN = 60
 POINT = ("collective", "gpus", "bytes", "bus_gb_per_s", "source")
 EXAMPLE = '[{"collective": "all_reduce", "gpus": 8, "bytes": null, "bus_gb_per_s": 480, "source": "nccl-tests"}]'
 GIGA = Decimal(10**9)
+_QUOTED = re.compile('[",\r\n]')
 _EXACT = Context(prec=80)
 _ROUNDED = [Context(prec=digits) for digits in range(1, 41)]
 
@@ -135,7 +136,7 @@ class Curve:
     def read(self, text: str) -> list[dict[str, object]]:
         try:
             points = json.loads(text, parse_float=Decimal, parse_constant=_no_constant)
-            return [_point(point) for point in points]
+            return [_point(point) for point in _list(points)]
         except (ValueError, TypeError, KeyError, ArithmeticError, RecursionError):
             raise BadCell(
                 _("This is no list of measured points. Enter JSON, as in %(example)s.") % {"example": EXAMPLE}
@@ -144,6 +145,18 @@ class Curve:
     def write(self, value: object) -> str:
         points = [_printed_point(point) for point in value]  # type: ignore[attr-defined]
         return json.dumps(points, ensure_ascii=False)
+
+
+def csv_line(cells: Iterable[str]) -> str:
+    """One line of a CSV file, quoted only where needed. Python's writer leaves a lone carriage return unquoted."""
+    quoted = (f'"{cell.replace(chr(34), chr(34) * 2)}"' if _QUOTED.search(cell) else cell for cell in cells)
+    return ",".join(quoted) + "\n"
+
+
+def _list(points: object) -> list[dict[str, object]]:
+    if not isinstance(points, list):
+        raise ValueError(points)
+    return points
 
 
 def _point(point: Mapping[str, object]) -> dict[str, object]:

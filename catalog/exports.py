@@ -4,8 +4,6 @@ A CSV cell holds exactly what the catalog holds, also where it begins with = + -
 same table; a spreadsheet may take such a cell for a formula. XLSX has typed cells: there text is always text.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -16,7 +14,7 @@ from django.db.models.expressions import OrderBy
 from django.db.models.functions import Collate
 
 from catalog import xlsx
-from catalog.cells import Day, Kind, Money, Real, Whole
+from catalog.cells import Day, Kind, Money, Real, Whole, csv_line
 from catalog.columns import LAYOUTS
 from catalog.field_sources import FILE, write_field_sources
 from catalog.layouts import Layout
@@ -29,16 +27,14 @@ LINES_AT_ONCE = 200
 
 def csv_chunks(table: str, queryset: QuerySet[SourcedRow]) -> Iterator[str]:
     """The file in pieces of some hundred lines, for a streamed answer. One query; sorted by natural key."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(LAYOUTS[table].headers)
-    for number, cells in enumerate(_printed(LAYOUTS[table], queryset), start=1):
-        writer.writerow(cells)
-        if number % LINES_AT_ONCE == 0:
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue()
+    layout = LAYOUTS[table]
+    lines = [csv_line(layout.headers)]
+    for cells in _printed(layout, queryset):
+        lines.append(csv_line(cells))
+        if len(lines) == LINES_AT_ONCE:
+            yield "".join(lines)
+            lines.clear()
+    yield "".join(lines)
 
 
 def write_csv(table: str, queryset: QuerySet[SourcedRow], file: IO[str]) -> None:

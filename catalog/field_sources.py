@@ -3,7 +3,6 @@
 ``other_value`` is what another source prints, in ``other_unit``; it is kept as that text beside the value that counts.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import IO
 from django.utils.translation import gettext as _
 
 from catalog import columns
-from catalog.cells import BadCell, Day, Text
+from catalog.cells import BadCell, Day, Text, csv_line
 from catalog.layouts import CellProblem, Column, FileRefused, Layout, Values, accepted
 from catalog.provenance import Replaced, stored
 from catalog.specs import Confidence
@@ -53,10 +52,9 @@ class FieldSources:
 
 def write_field_sources(file: IO[str]) -> None:
     """Write all sources of single values to a text file opened with ``newline=""``. One query for each table."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_LAYOUT.headers)
+    file.write(csv_line(_LAYOUT.headers))
     for table in sorted(TABLES):
-        writer.writerows(sorted(_lines_of(table)))
+        file.writelines(csv_line(cells) for cells in sorted(_lines_of(table)))
 
 
 def _lines_of(table: str) -> Iterator[tuple[str, ...]]:

@@ -51,7 +51,7 @@ def _cells(file: BinaryIO) -> Iterator[list[str]]:
         book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
         rows = book.worksheets[0].iter_rows(max_row=ROWS_LIMIT + 1, max_col=COLUMNS_LIMIT + 1, values_only=True)
         for line, row in enumerate(rows, start=1):
-            cells = [_text(value) for value in row]
+            cells = [_text(value) for value in row] if any(value is not None for value in row) else []
             _check_size(line, cells)
             yield cells
     except (ListUnreadable, MemoryError):

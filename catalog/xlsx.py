@@ -99,5 +99,6 @@ _STYLES = (
     '<fills><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
     "<borders><border/></borders><cellStyleXfs><xf/></cellStyleXfs><cellXfs>"
     '<xf numFmtId="0" fontId="0"/><xf numFmtId="164" fontId="0" applyNumberFormat="1"/>'
-    '<xf numFmtId="0" fontId="1" applyFont="1"/></cellXfs></styleSheet>'
+    '<xf numFmtId="0" fontId="1" applyFont="1"/></cellXfs>'
+    '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
