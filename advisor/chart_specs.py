@@ -67,7 +67,7 @@ def _stacked(table: PartsTable, width: int) -> Any:
     x = alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=5, grid=False))
     y = alt.Y("where:N", sort=[row.where for row in rows], title=None, axis=_label_above(alt, width))
     colours = alt.Scale(domain=table.names, range=[PART_COLOURS[key] for key in keys])
-    colour = alt.Color("part:N", sort=table.names, scale=colours, legend=_legend(alt, width))
+    colour = alt.Color("part:N", sort=table.names, scale=colours, legend=legend(alt, width))
     bars = (
         alt.Chart(alt.Data(values=values), width=width, height=alt.Step(46))
         .mark_bar(height={"band": 0.5}, yOffset=8)
@@ -78,7 +78,7 @@ def _stacked(table: PartsTable, width: int) -> Any:
         .mark_text(align="left", dx=6, dy=8, fontSize=12, color=INK)
         .encode(x=x, y=y, text="label:N")
     )
-    return _styled(alt.layer(bars, ends))
+    return styled(alt.layer(bars, ends))
 
 
 def ranks(result: Result, width: int) -> Any:
@@ -105,11 +105,11 @@ def ranks(result: Result, width: int) -> Any:
             y=alt.Y(
                 "where:N", sort=[row.where for row in rows], title=None, axis=_label_beside(alt, 12 if is_short else 10)
             ),
-            color=alt.Color("part:N", sort=names, scale=colours, legend=_legend(alt, width)),
+            color=alt.Color("part:N", sort=names, scale=colours, legend=legend(alt, width)),
             order=alt.Order("order:Q"),
         )
     )
-    return _styled(chart)
+    return styled(chart)
 
 
 def scaling(result: Result, width: int, kind: str) -> Any:
@@ -123,7 +123,7 @@ def scaling(result: Result, width: int, kind: str) -> Any:
         scale=alt.Scale(
             domain=[_curve_name(curve) for curve in curves], range=[ROLE_COLOURS[curve["role"]] for curve in curves]
         ),
-        legend=_legend(alt, width, columns=1),
+        legend=legend(alt, width, columns=1),
     )
     counts = sorted({value["gpus"] for value in values})
     x = alt.X(
@@ -144,7 +144,7 @@ def scaling(result: Result, width: int, kind: str) -> Any:
         filled=False, size=60, opacity=1, fill="white", strokeWidth=2
     )
     marks = [marks.encode(x=x, y="rate:Q", color=colour) for marks in (dots, rings)]
-    return _styled(alt.layer(band, ends, line, *marks))
+    return styled(alt.layer(band, ends, line, *marks))
 
 
 def offers(result: Result, width: int) -> Any:
@@ -161,11 +161,11 @@ def offers(result: Result, width: int) -> Any:
     points = base.mark_point(filled=True, size=90, opacity=0.9).encode(
         x=x,
         y=y,
-        color=alt.Color("link:N", scale=alt.Scale(domain=names, range=FAMILY_COLOURS), legend=_legend(alt, width)),
+        color=alt.Color("link:N", scale=alt.Scale(domain=names, range=FAMILY_COLOURS), legend=legend(alt, width)),
         shape=alt.Shape("link:N", scale=alt.Scale(domain=names, range=["circle", "square", "triangle-up"])),
     )
     text = base.mark_text(dx=9, dy=-6, align="left", fontSize=11, color=INK).encode(x=x, y=y, text="label:N")
-    return _styled(alt.layer(points, text.transform_filter("datum.label != ''")))
+    return styled(alt.layer(points, text.transform_filter("datum.label != ''")))
 
 
 def _scaling_value(curve: Document, point: Document) -> Document:
@@ -220,7 +220,8 @@ def _label_beside(alt: Any, size: int) -> Any:
     return alt.Axis(labelLimit=2 * LABELS, labelFontSize=size, ticks=False, domain=False, labelPadding=6)
 
 
-def _legend(alt: Any, width: int, columns: int | None = None) -> Any:
+def legend(alt: Any, width: int, columns: int | None = None) -> Any:
+    """Above the chart, one name a line where it is narrow."""
     return alt.Legend(
         title=None,
         orient="top",
@@ -237,7 +238,8 @@ def _font() -> str:
     return FONT.format(cjk=CJK_FONTS.get(get_language(), "Noto Sans CJK TC"))
 
 
-def _styled(chart: Any) -> Any:
+def styled(chart: Any) -> Any:
+    """The look that all charts share."""
     return (
         chart.configure(font=_font(), background="white", padding=8)
         .configure_view(stroke=None)

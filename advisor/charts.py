@@ -47,24 +47,34 @@ def has(result: Result, name: str) -> bool:
 
 def cached(study: Study, name: str) -> bytes:
     """The chart ``name`` (one of ``NAMES``) in the active language; drawn now where the cache lacks it or is away."""
-    key = f"chart:{_LOOK}:{study.pk}:{study.engine_version}:{study.catalog_revision}:{name}:{get_language()}"
+    key = f"{study.pk}:{study.engine_version}:{study.catalog_revision}:{name}"
+    return kept(key, lambda: draw(Result.of(study), name))
+
+
+def kept(key: str, draw_now: Callable[[], bytes]) -> bytes:
+    """The chart of this key in the active language; drawn now where the cache lacks it or is away."""
+    whole = f"chart:{_LOOK}:{key}:{get_language()}"
     try:
-        kept = cache.get(key)
+        found = cache.get(whole)
     except (RedisError, OSError):
         log.warning("the cache does not answer; charts are drawn on each request")
-        return draw(Result.of(study), name)
-    if kept is None:
-        kept = draw(Result.of(study), name)
-        cache.set(key, kept, KEPT_FOR_S)
-    return kept
+        return draw_now()
+    if found is None:
+        found = draw_now()
+        cache.set(whole, found, KEPT_FOR_S)
+    return found
 
 
 def draw(result: Result, name: str) -> bytes:
     """One chart of a result as SVG."""
+    return as_svg(CHARTS[name.removesuffix(_NARROW)](result, NARROW if name.endswith(_NARROW) else WIDE))
+
+
+def as_svg(chart: Any) -> bytes:
+    """An Altair chart as SVG."""
     import altair
     import vl_convert
 
-    chart = CHARTS[name.removesuffix(_NARROW)](result, NARROW if name.endswith(_NARROW) else WIDE)
     # an empty list of allowed hosts: drawing never leaves this machine
     return vl_convert.vegalite_to_svg(
         chart.to_dict(), vl_version=altair.SCHEMA_VERSION.rpartition(".")[0], allowed_base_urls=[]

@@ -3,6 +3,7 @@
 from django.urls import path
 
 from advisor import views
+from advisor.catalog_pages import views as catalog
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -14,5 +15,13 @@ urlpatterns = [
     path("studies/<uuid:pk>/progress/", views.progress, name="study-progress"),
     path("studies/<uuid:pk>/charts/<slug:name>.svg", views.chart, name="study-chart"),
     path("studies/<uuid:pk>/delete/", views.delete, name="study-delete"),
+    path("catalog/", catalog.browse, name="catalog"),
+    path("catalog/compare/", catalog.compare, name="catalog-compare"),
+    path("catalog/premium/", catalog.premium, name="catalog-premium"),
+    path("catalog/premium/<slug:width>.svg", catalog.premium_chart, name="catalog-premium-chart"),
+    path("catalog/servers/<slug:provider>/<str:sku>/", catalog.server, name="catalog-server"),
+    path(
+        "catalog/servers/<slug:provider>/<str:sku>/prices-<slug:width>.svg", catalog.price_chart, name="catalog-prices"
+    ),
     path("docs/problems/", views.problems, name="problems"),
 ]
