@@ -5,11 +5,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
-from catalog.changes import Change, VersionConflict, apply_changes
+from catalog.changes import (
+    Change,
+    ChangesRefused,
+    Refused,
+    VersionConflict,
+    apply_changes,
+    key_of_new,
+    refused_by,
+    resolved,
+)
 from catalog.models import Draft
+from catalog.models.base import SourcedRow
 from catalog.models.revision import RevisionOrigin
 from catalog.services import lock_catalog
 from catalog.tables import TABLES, Table
@@ -43,12 +54,16 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """One row of a form that was sent: ``values`` are plain, as in a Change."""
+    """One row of a form that was sent: ``values`` are plain, as in a Change; so is ``key``, empty where it follows."""
 
     table: str
     key: str
     values: Mapping[str, object]
     seen: Seen | None = None
+
+
+class DraftConflict(VersionConflict):
+    """The draft itself is not what its publisher looked at: edited since, published or discarded."""
 
 
 def find(table: str, key: str) -> Draft | None:
@@ -63,26 +78,40 @@ def save_drafts(edits: Sequence[Edit], *, user: "AbstractBaseUser | None", reaso
     when the values cannot be right. Either way nothing is kept.
     """
     lock_catalog()
-    drafts = [draft for edit in edits if (draft := _saved(edit, user, reason)) is not None]
+    drafts: list[Draft] = []
+    refused: list[Refused] = []
+    for index, edit in enumerate(edits):
+        try:
+            draft = _saved(edit, user, reason)
+        except ValidationError as error:
+            refused.append(refused_by(error, index=index, table=TABLES[edit.table], key=edit.key))
+        else:
+            drafts += [draft] if draft is not None else []
+    if refused:
+        raise ChangesRefused(refused)
     with previewed(drafts):
-        pass
-    return drafts
+        return drafts
 
 
 def discard(drafts: Iterable[Draft]) -> int:
-    """Throw drafts away; how many there were."""
-    deleted, _ = Draft.objects.filter(pk__in=[draft.pk for draft in drafts]).delete()
-    return deleted
+    """Throw drafts away; how many there were. One that was edited since it was read stays."""
+    return sum(Draft.objects.filter(pk=draft.pk, version=draft.version).delete()[0] for draft in drafts)
 
 
 @transaction.atomic
 def publish(drafts: Sequence[Draft], *, user: "AbstractBaseUser | None", reason: str = "") -> int | None:
     """Make the drafts part of the catalog, all or none, as one revision. Returns its number.
 
-    Raises VersionConflict when a row has changed since its draft began, ChangesRefused when a value cannot be right.
+    Raises VersionConflict when a row has changed since its draft began, DraftConflict when a draft is not as given any
+    more, ChangesRefused when a value cannot be right.
     """
     lock_catalog()
-    found = list(Draft.objects.select_for_update().filter(pk__in=[draft.pk for draft in drafts]))
+    stored = Draft.objects.select_for_update().in_bulk([draft.pk for draft in drafts])
+    for draft in drafts:
+        now = stored.get(draft.pk)
+        if now is None or now.version != draft.version:
+            raise DraftConflict(table=draft.table, key=draft.key, version=now.base_version if now else 0)
+    found = list(stored.values())
     summary = ", ".join(str(draft) for draft in found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
     reasons = reason or "; ".join(dict.fromkeys(draft.reason for draft in found if draft.reason))
     number = apply_changes(
@@ -107,22 +136,22 @@ def previewed(drafts: Iterable[Draft]) -> Iterator[None]:
 
 
 def _change(draft: Draft) -> Change:
-    key = "" if draft.base_version == 0 and "key" in TABLES[draft.table].derived else draft.key
-    return Change(table=draft.table, key=key, values=draft.values, expect_version=draft.base_version)
+    return Change(table=draft.table, key=draft.key, values=draft.values, expect_version=draft.base_version)
 
 
 def _saved(edit: Edit, user: "AbstractBaseUser | None", reason: str) -> Draft | None:
     table = TABLES[edit.table]
-    row = table.find(edit.key)
-    draft = Draft.objects.select_for_update().filter(table=edit.table, key=edit.key).first()
+    key = edit.key or key_of_new(table, edit.values)
+    row = table.find(key)
+    draft = Draft.objects.select_for_update().filter(table=edit.table, key=key).first()
     now = Seen(row=row.version if row else 0, draft=draft.version if draft else 0)
     if edit.seen is not None and edit.seen != now:
-        raise VersionConflict(table=edit.table, key=edit.key, version=now.row)
-    values = _json({**(draft.values if draft else {}), **edit.values})
-    published = _json(table.values_of(row)) if row else {}
-    values = {name: value for name, value in values.items() if row is None or published[name] != value}
+        raise VersionConflict(table=edit.table, key=key, version=now.row)
+    values = {**(draft.values if draft else {}), **as_json(edit.values)}
+    if row is not None:
+        values = {name: value for name, value in values.items() if not _is_published(table, row, name, value)}
     if draft is None:
-        return _new(edit, values, now, user, reason) if values else None
+        return _new(table, key, values, now, user, reason) if values else None
     if not values:
         draft.delete()
         return None
@@ -132,14 +161,22 @@ def _saved(edit: Edit, user: "AbstractBaseUser | None", reason: str) -> Draft | 
     return draft
 
 
-def _new(edit: Edit, values: dict, now: Seen, user: "AbstractBaseUser | None", reason: str) -> Draft:
+def _is_published(table: Table, row: SourcedRow, name: str, value: object) -> bool:
+    # as the column's own type: a price of 12.5 is one of 12.500000
+    try:
+        return resolved(table, {name: value})[name] == getattr(row, name)
+    except ValidationError:
+        return False
+
+
+def _new(table: Table, key: str, values: dict, now: Seen, user: "AbstractBaseUser | None", reason: str) -> Draft:
     return Draft.objects.create(
-        table=edit.table, key=edit.key, values=values, base_version=now.row, author=user, reason=reason[:200]
+        table=table.name, key=key, values=values, base_version=now.row, author=user, reason=reason[:200]
     )
 
 
-def _json(values: Mapping[str, object]) -> dict[str, object]:
-    """Values as the JSON column will give them back."""
+def as_json(values: Mapping[str, object]) -> dict[str, object]:
+    """Plain values as the JSON column will give them back."""
     encoder = DjangoJSONEncoder()
     return {name: _plain(value, encoder) for name, value in values.items()}
 

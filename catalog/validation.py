@@ -4,7 +4,6 @@ Each function returns field name -> sentences, empty when nothing is wrong; unkn
 """
 
 from collections.abc import Mapping
-from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,20 +11,35 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from catalog import facts
+from catalog.link_checks import (
+    KIND_NAMES,
+    SLACK,
+    direct_peer_problem,
+    direct_problem,
+    gb,
+    near,
+    nvlink_peer_problem,
+    nvlink_problem,
+)
+from catalog.price_checks import currency_problem, on_demand_problem, range_problem
 from catalog.specs import TopologyClass
 
 if TYPE_CHECKING:
     from catalog.models import Accelerator, Fabric, Offer
 
 Problems = dict[str, list[str]]
-SLACK = 1.02
 LANES = (1, 2, 4, 8, 16)
 DOMAIN_SIZES = {
     TopologyClass.NVLINK_BRIDGE_PAIRS: 2,
     TopologyClass.NVLINK_BRIDGE_QUADS: 4,
     TopologyClass.NVL72: 72,
 }
-USD_PER_GPU_HOUR = (Decimal("0.005"), Decimal(60))
+KIND_OF_TOPOLOGY = {
+    TopologyClass.XGMI_ALL_TO_ALL: "xgmi",
+    TopologyClass.ROCE_ALL_TO_ALL: "roce",
+    TopologyClass.ICI_TORUS: "ici",
+}
+BRIDGES = (TopologyClass.NVLINK_BRIDGE_PAIRS, TopologyClass.NVLINK_BRIDGE_QUADS)
 
 
 def raise_if_any(problems: Problems) -> None:
@@ -49,109 +63,57 @@ def measured_curve(points: object) -> None:
 
 def accelerator_problems(row: "Accelerator") -> Problems:
     found = _Found()
+    found.add("scaleup_kind", _link_kind(row))
+    found.add("scaleup_generation", _link_generation(row))
     found.add("scaleup_bandwidth_bytes_per_s", _accelerator_link(row))
+    found.add("scaleup_peer_bandwidth_bytes_per_s", _accelerator_peer(row))
     found.add("pcie_lanes", _lanes(row.pcie_lanes))
     found.add("pcie_generation", _generation(row.pcie_generation))
+    found.add("memory_bytes", _device_memory(row))
+    found.add("memory_marketing_bytes", _sold_memory(row))
+    found.add("memory_bandwidth_bytes_per_s", _memory_bandwidth(row.memory_bandwidth_bytes_per_s))
     for dtype in facts.DTYPE_RATE:
         found.add(f"dense_{dtype}_flops_per_s", _dense(row, dtype))
-    per_device, to_peer = row.scaleup_bandwidth_bytes_per_s, row.scaleup_peer_bandwidth_bytes_per_s
-    if per_device and to_peer and to_peer > per_device * SLACK:
-        found.add("scaleup_peer_bandwidth_bytes_per_s", _("One peer cannot get more than the device has in all."))
     return found.problems
 
 
 def fabric_problems(row: "Fabric") -> Problems:
     found = _Found()
-    if not row.server.accelerator_id or row.server.gpu_count is None:
-        return found.problems
-    accelerator, topology = row.server.accelerator, TopologyClass(row.topology)
-    found.add("topology", _topology(topology, accelerator, row.server.gpu_count))
-    if topology.is_nvlink and accelerator.scaleup_kind == "nvlink":
-        generation, links = accelerator.scaleup_generation, accelerator.scaleup_links
-        found.add("bandwidth_bytes_per_s", nvlink_problem(row.bandwidth_bytes_per_s, generation, links))
-    found.add("domain_gpus", _domain(topology, row.domain_gpus))
-    per_device, to_peer = row.bandwidth_bytes_per_s, row.peer_bandwidth_bytes_per_s
-    if per_device and to_peer and to_peer > per_device * SLACK:
-        found.add("peer_bandwidth_bytes_per_s", _("One pair cannot get more than one accelerator has in all."))
     found.add("pcie_lanes", _lanes(row.pcie_lanes))
     found.add("pcie_generation", _generation(row.pcie_generation))
     found.add("pcie_bandwidth_bytes_per_s", _host_link(row))
+    if not hasattr(row, "server"):
+        return found.problems
+    found.add("pcie_lanes", _fewer_lanes(row))
+    topology = _topology_of(row)
+    if topology is None or not row.server.accelerator_id or row.server.gpu_count is None:
+        return found.problems
+    accelerator, gpus = row.server.accelerator, row.server.gpu_count
+    found.add("topology", _topology(topology, accelerator, gpus) or _form_factor(topology, accelerator))
+    found.add("domain_gpus", _domain(topology, row.domain_gpus))
+    if not found.problems.get("topology"):
+        found.add("bandwidth_bytes_per_s", _bandwidth(row, topology, accelerator))
+        found.add("peer_bandwidth_bytes_per_s", _peer_bandwidth(row, topology, accelerator))
+    return found.problems
+
+
+def cost_line_problems(currency: str) -> Problems:
+    found = _Found()
+    found.add("currency", currency_problem(currency))
     return found.problems
 
 
 def offer_problems(row: "Offer", on_demand_price: Decimal | None = None) -> Problems:
     """``on_demand_price``: the same server's, in the same region and currency, where one is known."""
     found = _Found()
-    if not row.server_id:
+    found.add("currency", currency_problem(row.currency))
+    if not row.server_id or row.price_per_hour is None:
         return found.problems
     price, gpus = row.price_per_hour, row.server.gpu_count
-    low, high = USD_PER_GPU_HOUR
-    if price is not None and row.currency == "USD" and not low * gpus <= price <= high * gpus:
-        found.add(
-            "price_per_hour",
-            _(
-                "%(each)s USD per accelerator and hour is outside %(low)s to %(high)s. "
-                "Enter the price of the whole server (%(gpus)s accelerators) for one hour."
-            )
-            % {"each": f"{price / gpus:.4f}", "low": low, "high": high, "gpus": gpus},
-        )
-    if price is not None and on_demand_price is not None:
-        found.add("price_per_hour", _against_on_demand(row, price, on_demand_price))
+    found.add("price_per_hour", range_problem(price, row.currency, gpus))
+    if on_demand_price is not None:
+        found.add("price_per_hour", on_demand_problem(price, row.pricing_model, gpus, on_demand_price))
     return found.problems
-
-
-def date_problem(observed_on: date, today: date) -> str | None:
-    """What is wrong with a price's date, or None. Somewhere it is already the day after ``today`` (UTC)."""
-    if observed_on <= today + timedelta(days=1):
-        return None
-    return _("%(typed)s has not come yet. Enter the day on which the price was seen.") % {"typed": observed_on}
-
-
-def nvlink_problem(value: float | None, generation: int | None, links: int | None) -> str | None:
-    """What is wrong with a device's NVLink bandwidth (bytes per second, one direction), or None."""
-    known = facts.NVLINK.get(generation or 0)
-    if not (known and value):
-        return None
-    right = known.link_bytes_per_s * (links or known.links)
-    names: dict[str, object] = {
-        "generation": generation,
-        "links": links or known.links,
-        "one_way": f"{right / 1e9:g}",
-        "both": f"{2 * right / 1e9:g}",
-        "link": f"{known.link_bytes_per_s / 1e9:g}",
-        "typed": f"{value / 1e9:g}",
-    }
-    sentence = _nvlink_mistake(value / right, links or known.links)
-    return sentence % names if sentence else None
-
-
-def _nvlink_mistake(ratio: float, links: int) -> str | None:
-    """``ratio``: what was typed against what is right. Bridged and cut-down parts are slower, which is no mistake."""
-    if _near(ratio, 1 / links) or _near(ratio, 2 / links):
-        return _(
-            "%(typed)s GB/s is one link. A device has %(links)s of them: "
-            "enter %(one_way)s GB/s, all links in one direction."
-        )
-    if ratio < 0.01:
-        return _("%(typed)s GB/s is about a thousand times too small. NVLink %(generation)s is %(one_way)s GB/s.")
-    if ratio <= SLACK:
-        return None
-    if _near(ratio, 2):
-        return _("%(typed)s GB/s is both directions together. Enter one direction: %(one_way)s GB/s.")
-    if _near(ratio, links) or _near(ratio, 2 * links):
-        return _(
-            "%(typed)s GB/s is %(links)s times too much: NVLink %(generation)s is %(both)s GB/s per device in both "
-            "directions, not per link; one link is %(link)s GB/s in one direction. Enter %(one_way)s GB/s."
-        )
-    if ratio > 500:
-        return _(
-            "%(typed)s GB/s is a thousand times too much (TB/s for GB/s?). NVLink %(generation)s is %(both)s GB/s "
-            "per device in both directions together: enter %(one_way)s GB/s, one direction."
-        )
-    return _(
-        "%(typed)s GB/s is more than NVLink %(generation)s has with %(links)s links: "
-        "%(one_way)s GB/s in one direction (%(both)s GB/s both directions together)."
-    )
 
 
 class _Found:
@@ -163,16 +125,94 @@ class _Found:
             self.problems.setdefault(field, []).append(sentence)
 
 
-def _near(value: float, target: float) -> bool:
-    return abs(value / target - 1) < 0.03
+def _link_kind(row: "Accelerator") -> str | None:
+    if row.scaleup_kind == "none":
+        return None
+    own = facts.LINK_OF_VENDOR.get(row.vendor.lower())
+    if row.scaleup_kind == "nvlink" and facts.has_no_nvlink(row.name):
+        return _("%(name)s has no NVLink, whatever some lists print: choose none.") % {"name": row.name}
+    if own and own != row.scaleup_kind:
+        return _("%(kind)s is not a link of %(vendor)s: %(name)s can only have %(own)s.") % {
+            "kind": KIND_NAMES[row.scaleup_kind],
+            "vendor": row.vendor,
+            "name": row.name,
+            "own": KIND_NAMES[own],
+        }
+    return None
+
+
+def _link_generation(row: "Accelerator") -> str | None:
+    right = facts.nvlink_generation(row.architecture)
+    if row.scaleup_kind != "nvlink" or None in (right, row.scaleup_generation) or right == row.scaleup_generation:
+        return None
+    return _("%(architecture)s has NVLink %(right)s.") % {"architecture": row.architecture, "right": right}
 
 
 def _accelerator_link(row: "Accelerator") -> str | None:
+    typed, known = row.scaleup_bandwidth_bytes_per_s, facts.point_to_point(row.name)
     if row.scaleup_kind == "none":
-        return _("No scale-up link is chosen: leave this empty.") if row.scaleup_bandwidth_bytes_per_s else None
-    if row.scaleup_kind != "nvlink":
+        return _("No scale-up link is chosen: leave this empty.") if typed else None
+    if row.scaleup_kind == "nvlink":
+        return nvlink_problem(typed, row.scaleup_generation, row.scaleup_links)
+    return direct_problem(typed, row.name, known) if known and known.kind == row.scaleup_kind else None
+
+
+def _accelerator_peer(row: "Accelerator") -> str | None:
+    per_device, to_peer = row.scaleup_bandwidth_bytes_per_s, row.scaleup_peer_bandwidth_bytes_per_s
+    known = facts.point_to_point(row.name)
+    if known and known.kind == row.scaleup_kind:
+        return direct_peer_problem(to_peer, row.name, known)
+    if per_device and to_peer and to_peer > per_device * SLACK:
+        return _("One peer cannot get more than the device has in all.")
+    return None
+
+
+def _device_memory(row: "Accelerator") -> str | None:
+    typed, sold = row.memory_bytes, row.memory_marketing_bytes
+    low, high = facts.DEVICE_MEMORY_BYTES
+    if not typed:
         return None
-    return nvlink_problem(row.scaleup_bandwidth_bytes_per_s, row.scaleup_generation, row.scaleup_links)
+    if typed < low:
+        return _(
+            "%(typed)s MiB is too little for an accelerator. nvidia-smi prints MiB (81,559 for a card of 80 GB); "
+            "if you have only the printed GB, type the unit: %(number)s GB."
+        ) % {"typed": f"{typed / 2**20:,.0f}", "number": f"{typed / 2**20:.0f}"}
+    if typed > high:
+        return _("%(typed)s MiB is more than any accelerator has. Enter MiB as the driver prints them.") % {
+            "typed": f"{typed / 2**20:,.0f}"
+        }
+    least, most = facts.REPORTED_OVER_SOLD
+    if sold and not least <= typed / sold <= most:
+        return _(
+            "%(typed)s MiB does not fit %(sold)s GB as sold: a card of that size reports %(low)s to %(high)s MiB."
+        ) % {
+            "typed": f"{typed / 2**20:,.0f}",
+            "sold": f"{sold / 1e9:g}",
+            "low": f"{least * sold / 2**20:,.0f}",
+            "high": f"{most * sold / 2**20:,.0f}",
+        }
+    return None
+
+
+def _sold_memory(row: "Accelerator") -> str | None:
+    sold = row.memory_marketing_bytes
+    if not sold or sold <= facts.DEVICE_MEMORY_BYTES[1]:
+        return None
+    return _("%(typed)s GB looks like MiB. Enter the GB that data sheets print, as in 80.") % {
+        "typed": f"{sold / 1e9:,.0f}"
+    }
+
+
+def _memory_bandwidth(typed: float | None) -> str | None:
+    low, high = facts.DEVICE_MEMORY_BYTES_PER_S
+    if not typed or low <= typed <= high:
+        return None
+    sentence = (
+        _("%(typed)s GB/s is too little. Data sheets print TB/s: enter %(more)s, or type the unit.")
+        if typed < low
+        else _("%(typed)s GB/s is more than any accelerator has. Is it %(less)s GB/s?")
+    )
+    return sentence % {"typed": gb(typed), "more": gb(1000 * typed), "less": gb(typed / 1000)}
 
 
 def _dense(row: "Accelerator", dtype: str) -> str | None:
@@ -212,7 +252,7 @@ def _host_link(row: "Fabric") -> str | None:
         "lanes": row.pcie_lanes,
         "right": f"{payload / 1e9:g}",
     }
-    if _near(typed / payload, 2):
+    if near(typed / payload, 2):
         sentence = _(
             "%(typed)s GB/s is both directions together: PCIe %(generation)s x%(lanes)s is %(right)s GB/s one way."
         )
@@ -226,20 +266,79 @@ def _host_link(row: "Fabric") -> str | None:
     )
 
 
+def _fewer_lanes(row: "Fabric") -> str | None:
+    if row.pcie_lanes != 16 or not row.server.provider_id:
+        return None
+    families = facts.EIGHT_LANE_FAMILIES.get(row.server.provider.key, ())
+    family = row.server.sku.partition(".")[0]
+    if family not in families:
+        return None
+    return _(
+        "%(family)s attaches its cards with 8 lanes, whatever the card has: enter 8, and the bandwidth of 8 lanes."
+    ) % {"family": family}
+
+
+def _topology_of(row: "Fabric") -> TopologyClass | None:
+    return TopologyClass(row.topology) if row.topology in set(TopologyClass) else None
+
+
+def _bandwidth(row: "Fabric", topology: TopologyClass, accelerator: "Accelerator") -> str | None:
+    typed, known = row.bandwidth_bytes_per_s, facts.point_to_point(accelerator.name)
+    if typed and topology.is_pcie:
+        return _("Over PCIe there is no scale-up link: leave this empty. The host link has a field of its own.")
+    if topology.is_nvlink:
+        return nvlink_problem(typed, accelerator.scaleup_generation, accelerator.scaleup_links)
+    if known and known.kind == KIND_OF_TOPOLOGY.get(topology):
+        return direct_problem(typed, accelerator.name, known)
+    return None
+
+
+def _peer_bandwidth(row: "Fabric", topology: TopologyClass, accelerator: "Accelerator") -> str | None:
+    typed, known = row.peer_bandwidth_bytes_per_s, facts.point_to_point(accelerator.name)
+    if known and known.kind == KIND_OF_TOPOLOGY.get(topology):
+        return direct_peer_problem(typed, accelerator.name, known)
+    if topology.is_nvlink:
+        return nvlink_peer_problem(
+            typed, topology, accelerator.scaleup_generation, accelerator.scaleup_links, row.server.gpu_count
+        )
+    per_device = row.bandwidth_bytes_per_s
+    if per_device and typed and typed > per_device * SLACK:
+        return _("One pair cannot get more than one accelerator has in all.")
+    return None
+
+
 def _topology(topology: TopologyClass, accelerator: "Accelerator", gpus: int) -> str | None:
     kind = accelerator.scaleup_kind
-    if topology.is_nvlink and kind != "nvlink":
-        right = {
-            "ici": _("its links are ICI"),
-            "xgmi": _("its links are xGMI"),
-            "roce": _("its links are RoCE"),
-        }.get(kind, _("it has no scale-up link"))
-        return _("%(name)s has no NVLink: %(right)s.") % {"name": accelerator.name, "right": right}
+    wanted = "nvlink" if topology.is_nvlink else KIND_OF_TOPOLOGY.get(topology)
+    if wanted and kind != wanted:
+        right = (
+            _("its links are %(kind)s") % {"kind": KIND_NAMES[kind]}
+            if kind in KIND_NAMES
+            else _("it has no scale-up link")
+        )
+        return _("%(name)s has no %(wanted)s: %(right)s.") % {
+            "name": accelerator.name,
+            "wanted": KIND_NAMES[wanted],
+            "right": right,
+        }
     if topology is TopologyClass.SINGLE and gpus > 1:
         return _("The server has %(gpus)s accelerators; this topology is for one.") % {"gpus": gpus}
     lone = topology in (TopologyClass.SINGLE, TopologyClass.C2C, TopologyClass.UNKNOWN, TopologyClass.ICI_TORUS)
     if gpus == 1 and not lone:
         return _("With one accelerator there is nothing to join: choose the topology for one accelerator.")
+    return None
+
+
+def _form_factor(topology: TopologyClass, accelerator: "Accelerator") -> str | None:
+    card = accelerator.form_factor.startswith("PCIe")
+    if card and topology.is_nvlink and topology not in BRIDGES:
+        return _("%(name)s is a PCIe card: cards have NVLink only over bridges, in pairs or fours.") % {
+            "name": accelerator.name
+        }
+    if accelerator.form_factor.startswith("SXM") and topology in BRIDGES:
+        return _("%(name)s is an SXM module: modules are joined by a switch or directly, bridges are for cards.") % {
+            "name": accelerator.name
+        }
     return None
 
 
@@ -251,20 +350,4 @@ def _domain(topology: TopologyClass, domain: int | None) -> str | None:
     right = DOMAIN_SIZES.get(topology)
     if right and domain != right:
         return _("This topology joins %(right)s accelerators in one domain.") % {"right": right}
-    return None
-
-
-def _against_on_demand(row: "Offer", price: Decimal, on_demand: Decimal) -> str | None:
-    gpus = row.server.gpu_count
-    if row.pricing_model == "spot" and price > on_demand:
-        return _("A spot price above the on-demand price (%(price)s) cannot be right.") % {"price": on_demand}
-    if gpus > 1 and _near(float(price * gpus / on_demand), 1):
-        return _(
-            "This looks like the price of one accelerator: the on-demand price of the server is %(price)s, "
-            "%(gpus)s times as much."
-        ) % {"price": on_demand, "gpus": gpus}
-    if gpus > 1 and _near(float(price / gpus / on_demand), 1):
-        return _("This looks multiplied twice: the on-demand price of the whole server is %(price)s.") % {
-            "price": on_demand
-        }
     return None

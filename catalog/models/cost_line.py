@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
+from catalog import validation
 from catalog.models.base import NOT_IN_HISTORY, SourcedRow, confidence_column, one_of
 from catalog.models.server import Provider, Server
 from catalog.specs import Confidence
@@ -132,6 +133,10 @@ class CostLine(SourcedRow):
     def __str__(self) -> str:
         of = self.server or self.provider.key
         return f"{of} {self.region} {self.get_kind_display()}".replace("  ", " ")
+
+    def clean(self) -> None:
+        super().clean()
+        validation.raise_if_any(validation.cost_line_problems(self.currency))
 
     def save(self, *args: object, **kwargs: object) -> None:
         self.complete()

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from django.core.management.base import BaseCommand
 
+from catalog.groups import ensure_groups
 from catalog.loading import load_catalog
 
 
@@ -11,6 +12,7 @@ class Command(BaseCommand):
     help = "Loads the catalog files that ship with the product. Rows edited in the admin stay as they are."
 
     def handle(self, *, verbosity: int, **options: object) -> None:
+        ensure_groups()
         report = load_catalog()
         if verbosity == 0:
             return
