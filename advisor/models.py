@@ -1,4 +1,4 @@
-"""Studies: one question and its answer, frozen."""
+"""Studies (one question and its answer, frozen) and what API keys may do."""
 
 import uuid
 
@@ -6,6 +6,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from rest_framework_api_key.models import APIKey
 
 from profiling.models import Run, Trace
 
@@ -55,3 +56,25 @@ class Study(models.Model):
     def shown_title(self) -> str:
         """The title as its owner wrote it; the sample's in the reader's language."""
         return gettext(self.title) if self.is_sample else self.title
+
+
+class KeyScope(models.TextChoices):
+    CATALOG_WRITE = "catalog:write", _("change the catalog")
+
+
+class ApiKeyScope(models.Model):
+    """What an API key may do besides reading the catalog and asking studies of its own."""
+
+    key = models.ForeignKey(APIKey, on_delete=models.CASCADE, related_name="scopes", verbose_name=_("API key"))
+    scope = models.CharField(_("scope"), max_length=20, choices=KeyScope.choices)
+
+    class Meta:
+        verbose_name = _("scope of an API key")
+        verbose_name_plural = _("scopes of API keys")
+        constraints = [
+            models.UniqueConstraint(fields=["key", "scope"], name="api_key_scope_once"),
+            models.CheckConstraint(condition=models.Q(scope__in=KeyScope.values), name="api_key_scope_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.scope}"

@@ -24,16 +24,25 @@ class ApiKeyAuthentication(BaseAuthentication):
             return None
         if len(words) != 2 or words[0].lower() != SCHEME.lower():
             raise AuthenticationFailed(_("Send the header «Authorization: Api-Key YOUR_KEY»."))
-        if not APIKey.objects.is_valid(words[1]):
-            raise AuthenticationFailed(_("This API key is not valid."))
-        return None, APIKey.objects.get_from_key(words[1])
+        return None, _valid_key(words[1])
 
     def authenticate_header(self, request: Request) -> str:
         return SCHEME
 
 
+def _valid_key(text: str) -> APIKey:
+    """The key. One query."""
+    try:
+        key = APIKey.objects.get_from_key(text)
+    except APIKey.DoesNotExist:
+        key = None
+    if key is None or key.has_expired:
+        raise AuthenticationFailed(_("This API key is not valid."))
+    return key
+
+
 class HasApiKey(BasePermission):
-    """Any valid key."""
+    """Any valid key; what else a key may do is in its scopes (``advisor.models.ApiKeyScope``)."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, APIKey)
