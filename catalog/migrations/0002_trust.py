@@ -726,7 +726,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='offer',
-            constraint=models.CheckConstraint(condition=models.Q(('upfront_percent__isnull', True), ('upfront_percent__range', (0, 100)), _connector='OR'), name='offer_upfront_is_percent', violation_error_message='The share paid upfront is 0 to 100 %.'),
+            constraint=models.CheckConstraint(condition=models.Q(('upfront_percent__isnull', True), ('upfront_percent__range', (0, 100)), _connector='OR'), name='offer_upfront_is_percent', violation_error_message='The share paid upfront is from 0 to 100 percent.'),
         ),
         migrations.AddConstraint(
             model_name='offer',

@@ -208,7 +208,7 @@ class Offer(SourcedRow):
             models.CheckConstraint(
                 condition=models.Q(upfront_percent__isnull=True) | models.Q(upfront_percent__range=(0, 100)),
                 name="offer_upfront_is_percent",
-                violation_error_message=_("The share paid upfront is 0 to 100 %."),
+                violation_error_message=_("The share paid upfront is from 0 to 100 percent."),
             ),
             models.CheckConstraint(
                 condition=models.Q(last_seen_on__gte=models.F("observed_on")),
