@@ -68,6 +68,16 @@ _REQUESTS: Mapping[str, tuple[Text, Text, Text]] = {
         CHANGED,
     ),
     "conflict": (_("The state of the resource does not allow this now."), _("Read it again and decide anew."), LATER),
+    "precondition_failed": (
+        _("Somebody has changed the row since you read it, or it is already there, or gone."),
+        _("Read it again, look at what has changed, and send your change with the new ETag as If-Match."),
+        CHANGED,
+    ),
+    "precondition_required": (
+        _("A row of the catalog is changed only by those who say which state of it they read."),
+        _("Send the row's ETag as If-Match; to add a row by PUT, send If-None-Match: *."),
+        CHANGED,
+    ),
     "length_required": (
         _("The body came without its length."),
         _("Send a Content-Length header instead of a chunked body."),

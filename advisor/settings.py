@@ -156,6 +156,10 @@ TRACE_MAX_MEMBERS = env.int("TRACE_MAX_MEMBERS", default=_limits.members)
 TRACE_MAX_LAYERS = env.int("TRACE_MAX_LAYERS", default=_limits.layers)
 TRACE_MAX_WINDOW_BYTES = env.int("TRACE_MAX_WINDOW_BYTES", default=_limits.window_bytes)
 
+IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=64 * 1024**2)
+IMPORT_MAX_ROWS = env.int("IMPORT_MAX_ROWS", default=200_000)
+IMPORT_MAX_SECONDS = env.int("IMPORT_MAX_SECONDS", default=600)
+
 # Broker and cache ---------------------------------------------------------------------------------------------------
 
 
@@ -210,7 +214,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 RUN_LEASE_S = env.int("RUN_LEASE_S", default=30)
 RUN_SWEEP_S = env.int("RUN_SWEEP_S", default=10)
 RUN_MAX_ATTEMPTS = 3
-CELERY_BEAT_SCHEDULE = {"sweep": {"task": "profiling.sweep", "schedule": RUN_SWEEP_S}}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "profiling.sweep", "schedule": RUN_SWEEP_S},
+    "sweep-imports": {"task": "catalog.sweep", "schedule": RUN_SWEEP_S},
+}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 
 # Language and time --------------------------------------------------------------------------------------------------
@@ -270,7 +277,10 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_THROTTLE_CLASSES": ["advisor.api.throttling.PerKeyThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"key": env.str("API_RATE", default="120/min")},
+    "DEFAULT_THROTTLE_RATES": {
+        "key": env.str("API_RATE", default="120/min"),
+        "download": env.str("API_DOWNLOAD_RATE", default="10/min"),
+    },
     "EXCEPTION_HANDLER": "advisor.api.problems.handle",
     "PAGE_SIZE": 50,
 }
@@ -286,6 +296,10 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "ProviderKindEnum": "catalog.models.server.ProviderKind",
+        "CostKindEnum": "catalog.models.cost_line.CostKind",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "advisor.api.schema.add_problems",

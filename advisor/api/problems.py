@@ -18,14 +18,16 @@ _CODES = {
     405: "method_not_allowed",
     406: "not_acceptable",
     409: "conflict",
+    412: "precondition_failed",
     413: "body_too_large",
     415: "media_type",
     422: "unprocessable",
+    428: "precondition_required",
     429: "rate_limited",
 }
 
 
-_VALUE_CODES = {"min_value", "max_value", "invalid_choice", "max_length", "empty"}
+_VALUE_CODES = {"min_value", "max_value", "invalid_choice", "max_length", "empty", "refused"}
 
 
 class Unprocessable(exceptions.APIException):
@@ -89,9 +91,11 @@ def _codes(nested: object) -> Iterator[str]:
 
 
 def _field_errors(detail: object, pointer: str) -> Iterator[dict[str, str]]:
+    """The name "" stands for the object itself; others are escaped as RFC 6901 asks."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
-            yield from _field_errors(inner, f"{pointer}/{name}")
+            escaped = str(name).replace("~", "~0").replace("/", "~1")
+            yield from _field_errors(inner, f"{pointer}/{escaped}" if name else pointer)
     elif isinstance(detail, list):
         for inner in detail:
             yield from _field_errors(inner, pointer)

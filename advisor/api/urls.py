@@ -16,7 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("studies/<uuid:pk>/", StudyView.as_view(), name="api-study"),
     path("presets/", PresetsView.as_view(), name="api-presets"),
     path("models/", KnownModelsView.as_view(), name="api-models"),
-    path("", include("catalog.api")),
+    path("", include("catalog.api.urls")),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
     path("docs/", _swagger_styles(SpectacularSwaggerSplitView.as_view(url_name="schema")), name="api-docs"),
 ]

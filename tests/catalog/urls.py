@@ -3,4 +3,4 @@
 from django.contrib import admin
 from django.urls import include, path
 
-urlpatterns = [path("admin/", admin.site.urls), path("api/v1/", include("catalog.api"))]
+urlpatterns = [path("admin/", admin.site.urls), path("api/v1/", include("catalog.api.urls"))]
