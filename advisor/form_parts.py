@@ -88,6 +88,8 @@ class GoalForm(forms.Form):
             (PricingModel.SPOT, _("spot (can be taken away)")),
             (PricingModel.RESERVED_1Y, _("reserved for 1 year")),
             (PricingModel.RESERVED_3Y, _("reserved for 3 years")),
+            (PricingModel.RESERVED_OTHER, _("reserved for another term")),
+            (PricingModel.MONTHLY, _("by the month")),
         ],
         error_messages={"required": _("Choose at least one kind of price.")},
     )

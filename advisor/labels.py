@@ -183,6 +183,8 @@ PRICING: Names = {
     "spot": _("spot"),
     "reserved_1y": _("reserved, 1 year"),
     "reserved_3y": _("reserved, 3 years"),
+    "reserved_other": _("reserved, another term"),
+    "monthly": _("by the month"),
 }
 
 MODES: Names = {"training": _("training"), "inference": _("inference")}

@@ -31,7 +31,7 @@ LLAMA_8B = {
     "parameters_billions": "8.03",
     "flash_attention": "on",
     "objective": "cost",
-    "pricing": ["on_demand", "spot", "reserved_1y", "reserved_3y"],
+    "pricing": ["on_demand", "spot", "reserved_1y", "reserved_3y", "reserved_other", "monthly"],
     "samples": "100000",
 }
 

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from catalog import columns
 from catalog.loading import load_catalog
+from catalog.tables import TABLES
 
 SMALL_SERVERS = {
     ("hyperstack", "n3-H100x8"),
@@ -33,7 +34,7 @@ def shipped(django_db_setup: None, django_db_blocker: object) -> Iterator[None]:
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """A folder of catalog files with four servers of two providers."""
-    for name in ("providers", "accelerators", "servers", "fabrics", "offers"):
+    for name in (*TABLES, "field_sources"):
         wanted = [row for row in columns.cells(columns.DATA / f"{name}.csv") if _is_small(name, row)]
         write(tmp_path / f"{name}.csv", wanted)
     return tmp_path
@@ -62,8 +63,11 @@ def write(path: Path, table: list[dict[str, str]]) -> None:
 
 
 def _is_small(name: str, row: dict[str, str]) -> bool:
-    if name == "providers":
-        return row["key"] in {provider for provider, _ in SMALL_SERVERS}
+    if name == "field_sources":
+        provider, _slash, sku = row["key"].partition("/")
+        return _is_small(row["table"], {"key": row["key"], "provider": provider, "sku": sku})
     if name == "accelerators":
         return row["key"] in SMALL_ACCELERATORS
-    return (row["provider"], row["sku"]) in SMALL_SERVERS
+    if row.get("sku"):
+        return (row["provider"], row["sku"]) in SMALL_SERVERS
+    return row.get("provider", row.get("key")) in {provider for provider, _sku in SMALL_SERVERS}
