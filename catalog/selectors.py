@@ -49,14 +49,16 @@ def server_spec(key: str) -> ServerSpec | None:
 
 
 def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
-    """Live offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
+    """Offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
+
+    A retired one counts up to its last day; without a last day it never counted.
 
     An offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
     cannot be predicted and are left out. Two queries.
     """
     specs = _servers(Q())
-    ended = Q(valid_to__lt=on)
-    found = Offer.objects.filter(status=OfferStatus.LIVE, observed_on__lte=on).exclude(ended)
+    counted = Q(status=OfferStatus.LIVE) | Q(status=OfferStatus.RETIRED, valid_to__isnull=False)
+    found = Offer.objects.filter(counted, observed_on__lte=on).exclude(valid_to__lt=on)
     place = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
     rest = ("key", "price_per_hour", "last_seen_on", "observed_precision", "source", "source_licence")
     newest = {row[:6]: row for row in found.order_by("last_seen_on", "key").values_list(*place, *rest)}
