@@ -9,10 +9,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "advisor.settings")
 
 app = Celery("advisor")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["advisor", "profiling"])
+app.autodiscover_tasks(["advisor", "catalog", "profiling"])
 
 
 @worker_ready.connect
 def _sweep_when_ready(**_: object) -> None:
     """A worker that starts takes up what a dead one left behind."""
     app.send_task("profiling.sweep")
+    app.send_task("catalog.sweep")
