@@ -88,7 +88,8 @@ class ListForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["provider"].queryset = Provider.objects.exclude(kind=ProviderKind.REFERENCE).order_by("name")
+        if "provider" in self.fields:  # a visitor who may only look has no fields
+            self.fields["provider"].queryset = Provider.objects.exclude(kind=ProviderKind.REFERENCE).order_by("name")
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()

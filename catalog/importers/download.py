@@ -161,6 +161,15 @@ def download(
     raise DownloadRefused("too_many_redirects", limit=limits.redirects)
 
 
+def check_address(url: str, *, limits: DownloadLimits | None = None, network: Network | None = None) -> None:
+    """Looks the host up and fetches nothing. Raises DownloadRefused where ``download`` would refuse the address."""
+    limits = limits or DownloadLimits(seconds=CONNECT_SECONDS)
+    try:
+        _public_addresses(_target(url, limits), _Clock(limits.seconds), network or Network())
+    except TimeoutError as error:
+        raise DownloadRefused("too_slow", limit=limits.seconds) from error
+
+
 def _target(url: str, limits: DownloadLimits) -> _Target:
     if len(url) > URL_CHARACTERS:
         raise DownloadRefused("url_too_long", limit=URL_CHARACTERS)
