@@ -166,7 +166,7 @@ class DraftListAdmin(admin.ModelAdmin):
             )
         except VersionConflict as error:
             sentence = _(
-                "%(key)s has changed since its draft was begun. Nothing was published: open the draft and save it again."
+                "%(key)s has changed since its draft was begun. Nothing was published: open the draft, save it again."
             )
             messages.error(request, sentence % {"key": error.key})
         else:

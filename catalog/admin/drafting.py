@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from catalog import drafts
 from catalog.admin import banners, words
+from catalog.admin.lists import in_unit
 from catalog.admin.page import FormPage
 from catalog.admin.provenance import origins, restored
 from catalog.admin.sheets import Sheet
@@ -40,7 +41,15 @@ class InUnits:
         first = [name for name in self.natural_key if name not in PROVENANCE]
         own = [name for name in names if name not in (*first, *PROVENANCE)]
         provenance = [name for name in PROVENANCE if name in names]
+        if obj is not None and not self.has_change_permission(request, obj):
+            own = [self._to_look_at(name) for name in own]
         return [(None, {"fields": [*first, *own]}), (gettext_lazy("Where it comes from"), {"fields": provenance})]
+
+    def _to_look_at(self, name: str) -> object:
+        """For those who may only look: a number with its unit instead of the stored one."""
+        column = self.model._meta.get_field(name)
+        unit = unit_of(column)
+        return in_unit(name, f"{words.first_upper(column.verbose_name)} ({unit.name})") if unit else name
 
     def formfield_for_dbfield(self, db_field: models.Field, request: HttpRequest, **kwargs: object) -> Field | None:
         if unit := unit_of(db_field):
@@ -48,6 +57,9 @@ class InUnits:
         if isinstance(db_field, models.URLField):
             kwargs["assume_scheme"] = "https"
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None:
+            # what the form showed travels in a field of ours
+            field.show_hidden_initial = False
         for adds in ("can_add_related", "can_change_related", "can_delete_related", "can_view_related"):
             if field is not None and hasattr(field.widget, adds):
                 setattr(field.widget, adds, False)

@@ -34,10 +34,13 @@ class Difference:
 
 def label_of(table: Table, name: str) -> str:
     try:
-        text = str(table.model._meta.get_field(name).verbose_name)
+        return first_upper(table.model._meta.get_field(name).verbose_name)
     except FieldDoesNotExist:
         return name
-    return text[:1].upper() + text[1:]
+
+
+def first_upper(text: object) -> str:
+    return str(text)[:1].upper() + str(text)[1:]
 
 
 def said(table: Table, name: str, value: object) -> str:

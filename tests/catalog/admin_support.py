@@ -1,6 +1,7 @@
 """A small part of the shipped catalog, people who work on it, and forms as a browser sends them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,8 +32,8 @@ SERVERS = {
 
 
 @pytest.fixture(scope="module")
-def few(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Ten servers with their providers, accelerators, fabrics and a few offers, for one module."""
+def few(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Ten servers with all that belongs to them, for one module; the folder of files that they are from."""
     directory = tmp_path_factory.mktemp("few")
     for name in ("providers", "accelerators", "regions", "servers", "fabrics", "cost_lines", "offers"):
         path = columns.DATA / f"{name}.csv"
@@ -41,7 +42,7 @@ def few(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.
     with django_db_blocker.unblock(), transaction.atomic():
         ensure_groups()
         load_catalog(directory)
-        yield
+        yield directory
         transaction.set_rollback(True)
 
 
