@@ -19,9 +19,9 @@ urlpatterns = [
     path("catalog/compare/", catalog.compare, name="catalog-compare"),
     path("catalog/premium/", catalog.premium, name="catalog-premium"),
     path("catalog/premium/<slug:width>.svg", catalog.premium_chart, name="catalog-premium-chart"),
-    path("catalog/servers/<slug:provider>/<str:sku>/", catalog.server, name="catalog-server"),
+    path("catalog/servers/<slug:provider>/<path:sku>/", catalog.server, name="catalog-server"),
     path(
-        "catalog/servers/<slug:provider>/<str:sku>/prices-<slug:width>.svg", catalog.price_chart, name="catalog-prices"
+        "catalog/servers/<slug:provider>/<path:sku>/prices-<slug:width>.svg", catalog.price_chart, name="catalog-prices"
     ),
     path("docs/problems/", views.problems, name="problems"),
 ]

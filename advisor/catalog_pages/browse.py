@@ -46,19 +46,26 @@ class BrowseFilter(ServerFilter):
         super().__init__(data, queryset=Server.objects.all())
         for name in LEFT_OUT:
             del self.filters[name]
+        for name, one in self.filters.items():
+            if isinstance(one, django_filters.ChoiceFilter) and name not in CHECKBOXES:
+                one.extra["empty_label"] = None if name == "sort" else _("any")
+        self._fit_fields(choices)
+
+    def _fit_fields(self, choices: Choices) -> None:
         fields = self.form.fields
         fields["accelerator"].choices = choices.accelerators
         fields["provider"].choices = choices.providers
         fields["country"].choices = choices.countries
-        fields["vendor"].widget = forms.Select(choices=[("", _("any")), *((one, one) for one in choices.vendors)])
         fields["topology"].choices = topology_groups()
-        for name, field in fields.items():
-            field.label = capfirst(field.label)
-            if hasattr(field, "empty_label"):
-                field.empty_label = None if name == "sort" else _("any")
-        fields["currency"].widget.attrs |= {"maxlength": 3, "placeholder": USUAL_CURRENCY}
         for name in CHECKBOXES:
             fields[name].widget = forms.CheckboxSelectMultiple(choices=fields[name].choices)
+        fields["vendor"].widget = forms.Select(choices=[("", _("any")), *((one, one) for one in choices.vendors)])
+        fields["currency"].widget.attrs |= {"maxlength": 3, "placeholder": USUAL_CURRENCY}
+        for field in fields.values():
+            field.label = capfirst(field.label)
+            if isinstance(field, forms.IntegerField | forms.DecimalField):
+                # a number input forgets what is no number, before anybody can say what is wrong with it
+                field.widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def left_to_the_query(self, rows: QuerySet, name: str, value: str) -> QuerySet:
         return rows

@@ -60,9 +60,12 @@ def premium_history(series: Sequence[Series], width: int) -> Any:
 
 
 def series_name(series: Series) -> str:
+    """Short enough for a legend on a phone: of the cheaper form only what tells it apart."""
     if series.kind is Kind.LINK:
-        return _("%(card)s: with NVLink bridge over without") % {"card": series.dear.name}
-    return _("%(dear)s over %(cheap)s") % {"dear": series.dear.name, "cheap": series.cheap.name}
+        return _("%(card)s: bridge over none") % {"card": series.dear.name}
+    own = series.dear.name.split()
+    rest = " ".join(word for word in series.cheap.name.split() if word not in own)
+    return _("%(dear)s over %(cheap)s") % {"dear": series.dear.name, "cheap": rest or series.cheap.name}
 
 
 def _same_offer(point: Point) -> tuple[str, ...]:

@@ -39,11 +39,15 @@ class Choices:
 
 def country_name(code: str) -> str:
     """In the reader's language; the code itself where it has no name."""
+    return reader_locale().territories.get(code, code)
+
+
+def reader_locale() -> Locale:
+    """Of the active language; English where Babel has none."""
     try:
-        locale = Locale.parse(get_language() or "en", sep="-")
+        return Locale.parse(get_language() or "en", sep="-")
     except (UnknownLocaleError, ValueError):
-        locale = Locale("en")
-    return locale.territories.get(code, code)
+        return Locale("en")
 
 
 def topology_groups() -> list[tuple[str, Pairs]]:

@@ -80,10 +80,10 @@ def _groups(field: BoundField) -> Iterator[tuple[str, tuple[Box, ...]]]:
     for value, name in field.field.choices:
         if isinstance(name, list | tuple):
             yield str(value), tuple(_box(one, words, ticked) for one, words in name)
-        else:
+        elif value:
             alone.append(_box(value, name, ticked))
     if alone:
-        yield "", tuple(alone)
+        yield "", tuple(sorted(alone, key=lambda box: not box.is_ticked))  # what is ticked is in sight
 
 
 def _box(value: str, name: str | Promise, ticked: set[str]) -> Box:

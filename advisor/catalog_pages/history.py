@@ -8,6 +8,8 @@ from decimal import Decimal
 
 DRAWN = 8
 """Lines that one chart can tell apart."""
+LEAST_DAYS = 2
+"""Of one day there is nothing to draw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +54,8 @@ def lines_of(steps: Iterable[tuple[Terms, Step]]) -> tuple[Line, ...]:
 
 
 def drawn_of(lines: Sequence[Line]) -> tuple[Line, ...]:
-    """The lines of the chart: of the commonest currency, for one axis holds one."""
-    if not lines:
+    """The lines of the chart: of the commonest currency, for one axis holds one. None where all is of one day."""
+    if len({day for line in lines for step in line.steps for day in (step.first, step.last)}) < LEAST_DAYS:
         return ()
     currency = Counter(line.terms.currency for line in lines).most_common(1)[0][0]
     return tuple(line for line in lines if line.terms.currency == currency)[:DRAWN]

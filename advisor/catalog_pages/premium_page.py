@@ -4,10 +4,12 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from babel.numbers import format_decimal
 from django.core.cache import cache
 from redis.exceptions import RedisError
 
 from advisor.catalog_pages.charts import series_name
+from advisor.catalog_pages.choices import reader_locale
 from advisor.catalog_pages.offers import paying_words, tenancy_words
 from advisor.catalog_pages.premium import Kind, Observed, Point, Series
 from advisor.catalog_pages.premium_data import premium_history
@@ -17,13 +19,17 @@ from catalog.selectors import current_revision
 
 log = logging.getLogger(__name__)
 KEPT_FOR_S = 24 * 3600
+SMALL = 0.0995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointRow:
-    """One observation in words."""
+    """One observation in words; ``low`` and ``high`` are empty where one region alone tells."""
 
     point: Point
+    premium: str
+    low: str
+    high: str
     paying: str
     tenancy: str
     dear_note: Note
@@ -90,11 +96,20 @@ def _row(point: Point, notes: Notes) -> PointRow:
     names = {str(value): str(name) for value, name in PRICING_CHOICES}
     return PointRow(
         point=point,
+        premium=premium_words(point.premium),
+        low=premium_words(point.low) if point.regions > 1 else "",
+        high=premium_words(point.high) if point.regions > 1 else "",
         paying=paying_words(dear.pricing_model, names[dear.pricing_model], dear.term_months),
         tenancy=tenancy_words(dear.tenancy),
         dear_note=_note(dear, notes),
         cheap_note=_note(point.cheap, notes),
     )
+
+
+def premium_words(share: float) -> str:
+    """With its sign; a small one with a decimal, for a bridge costs a few percent."""
+    pattern = "+#,##0%;-#,##0%" if abs(share) >= SMALL else "+0.0%;-0.0%"
+    return format_decimal(share, format=pattern, locale=reader_locale())
 
 
 def _note(observed: Observed, notes: Notes) -> Note:

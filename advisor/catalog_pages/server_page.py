@@ -6,7 +6,7 @@ from datetime import date
 from django.utils.safestring import SafeString
 
 from advisor.catalog_pages.facts import Group, confidence_name, groups_of, least_sure, unknown_parts
-from advisor.catalog_pages.history import Line
+from advisor.catalog_pages.history import Line, drawn_of
 from advisor.catalog_pages.offers import (
     MOST_ROWS,
     CostRow,
@@ -37,6 +37,7 @@ class ServerPage:
     costs: tuple[CostRow, ...]
     history: tuple[Line, ...]
     more_history: int
+    has_chart: bool
     notes: Notes
 
     @classmethod
@@ -58,6 +59,7 @@ class ServerPage:
             costs=cost_rows(server, notes),
             history=history[:MOST_ROWS],
             more_history=max(len(history) - MOST_ROWS, 0),
+            has_chart=bool(drawn_of(history)),
             notes=notes,
         )
 
