@@ -299,6 +299,10 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ProviderKindEnum": "catalog.models.server.ProviderKind",
         "CostKindEnum": "catalog.models.cost_line.CostKind",
+        "OfferStatusEnum": "catalog.models.offer.OfferStatus",
+        "ImportStatusEnum": "catalog.models.imports.ImportStatus",
+        "NameStateEnum": "catalog.models.printed_name.NameState",
+        "StateEnum": ["queued", "running", "done", "failed"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -35,6 +35,11 @@ class Conflict(APIException):
     default_detail = gettext_lazy("The state of the resource does not allow this now.")
 
 
+class TooLarge(APIException):
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "body_too_large"
+
+
 def refusal(problems: Problems, code: str = REFUSED) -> ValidationError:
     """Problems of one row; the name "" stands for the row as a whole."""
     return ValidationError(_coded(problems, code))

@@ -3,6 +3,8 @@
 from django.urls import URLPattern, path
 
 from catalog.api import views
+from catalog.api.imports import ImportViewSet
+from catalog.api.printed_names import PrintedNameViewSet
 
 ONE = {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"}
 
@@ -26,5 +28,13 @@ urlpatterns = [
     *_table(views.CostLineViewSet, "cost-lines/<slug:key>/"),
     *_table(views.OfferViewSet, "offers/<slug:key>/"),
     path("revisions/", views.RevisionViewSet.as_view({"get": "list"}), name="api-revisions"),
+    path("printed-names/", PrintedNameViewSet.as_view({"get": "list"}), name="api-printed-names"),
+    path("printed-names/<int:pk>/", PrintedNameViewSet.as_view({"get": "retrieve"}), name="api-printed-names-one"),
+    path("printed-names/<int:pk>/decide/", PrintedNameViewSet.as_view({"post": "decide"}), name="api-name-decide"),
+    path("imports/", ImportViewSet.as_view({"get": "list", "post": "create"}), name="api-imports"),
+    path("imports/<uuid:pk>/", ImportViewSet.as_view({"get": "retrieve"}), name="api-imports-one"),
+    path("imports/<uuid:pk>/approve/", ImportViewSet.as_view({"post": "approve"}), name="api-imports-approve"),
+    path("imports/<uuid:pk>/reject/", ImportViewSet.as_view({"post": "reject"}), name="api-imports-reject"),
+    path("imports/<uuid:pk>/roll-back/", ImportViewSet.as_view({"post": "roll_back"}), name="api-imports-roll-back"),
     path("revisions/<int:number>/", views.RevisionViewSet.as_view({"get": "retrieve"}), name="api-revisions-one"),
 ]

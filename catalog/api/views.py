@@ -28,8 +28,8 @@ from catalog.models.base import SourcedRow
 from catalog.models.offer import OfferStatus
 
 
-class ListedRows(GenericViewSet):
-    """A list in pages, or as a whole in a file."""
+class PagedRows(GenericViewSet):
+    """A list in pages."""
 
     filter_backends = (StrictFilters, StrictOrdering)
     permission_classes = (*api_settings.DEFAULT_PERMISSION_CLASSES, WritingNeedsScope)
@@ -38,12 +38,19 @@ class ListedRows(GenericViewSet):
     default_ordering: tuple[str, ...] = ()
 
     def list(self, request: Request, **kwargs: str) -> HttpResponseBase:
-        rows = self.filter_queryset(self.get_queryset())
-        file_format = request.accepted_renderer.format
-        if file_format in downloads.FORMATS:
-            return downloads.download(self.list_name, file_format, self, rows)
-        page = self.paginate_queryset(rows)
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+
+class ListedRows(PagedRows):
+    """A list in pages, or as a whole in a file."""
+
+    def list(self, request: Request, **kwargs: str) -> HttpResponseBase:
+        file_format = request.accepted_renderer.format
+        if file_format not in downloads.FORMATS:
+            return super().list(request, **kwargs)
+        rows = self.filter_queryset(self.get_queryset())
+        return downloads.download(self.list_name, file_format, self, rows)
 
     def get_renderers(self) -> Sequence[BaseRenderer]:
         files = downloads.FORMATS.values() if self.action == "list" else ()
