@@ -16,7 +16,7 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.functional import Promise
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -55,13 +55,7 @@ def may_decide(request: HttpRequest) -> bool:
 
 @admin.register(ImportJob)
 class ImportJobAdmin(admin.ModelAdmin):
-    list_display = (
-        "file_name",
-        "status_said",
-        "counts_said",
-        "source",
-        "people",
-    )
+    list_display = ("name_said", "status_said", "counts_said", "people")
     list_filter = (
         "status",
         "list_format",
@@ -85,6 +79,10 @@ class ImportJobAdmin(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ImportJob]:
         return super().get_queryset(request).defer(*HEAVY).annotate(counts=F("report__counts"))
+
+    @admin.display(description=gettext_lazy("file, source"), ordering="file_name")
+    def name_said(self, job: ImportJob) -> SafeString:
+        return format_html("{}<br><small>{}</small>", job.file_name, job.source or job.table)
 
     @admin.display(description=gettext_lazy("status"), ordering="status")
     def status_said(self, job: ImportJob) -> str:

@@ -248,7 +248,14 @@ class Offer(SourcedRow):
     def clean(self) -> None:
         super().clean()
         self.last_seen_on = self.last_seen_on or self.observed_on
-        validation.raise_if_any(validation.offer_problems(self, self._on_demand_price()))
+        if not self.is_set_aside:
+            validation.raise_if_any(validation.offer_problems(self, self._on_demand_price()))
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Held back or refused: a price that never counts may look wrong, else nobody could refuse it."""
+        refused = self.status == OfferStatus.RETIRED and self.valid_to is None
+        return refused or self.status == OfferStatus.QUARANTINED
 
     def _on_demand_price(self) -> Decimal | None:
         """The newest live on-demand price of the same server, region, tenancy and currency, other than this one."""

@@ -286,6 +286,19 @@ def test_held_back_prices_are_decided_on_with_a_reason(publisher, decision, stat
     assert "already decided" in text(again)
 
 
+def test_a_price_that_cannot_be_right_is_refused_and_never_released(publisher):
+    imported(sky(row(price="5.6")))
+    imported(sky(row(price="22.4")), "2026-11-08")
+    Offer.objects.filter(source=SOURCE, status=OfferStatus.LIVE).update(source="another list")
+    offer = Offer.objects.get(status=OfferStatus.QUARANTINED)
+    said = text(publisher.post(reverse(HELD_BACK), {"release_one": offer.pk, "reason": "x"}, follow=True))
+    assert "Nothing was changed." in said
+    assert "This looks multiplied twice" in said
+    assert "1 price refused." in text(
+        publisher.post(reverse(HELD_BACK), {"refuse_one": offer.pk, "reason": "x"}, follow=True)
+    )
+
+
 def test_held_back_prices_can_be_narrowed_down(publisher):
     job = with_one_held_back()
     assert len(publisher.get(reverse(HELD_BACK), {"import": str(job.pk), "provider": "aws"}).context["rows"]) == 1
