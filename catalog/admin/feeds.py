@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from catalog.admin import import_report
 from catalog.admin.import_form import FeedForm, known_sources
-from catalog.models import Feed, ImportJob
+from catalog.models import Feed
 
 JOBS_SHOWN = 20
 OUTCOME = ("fetched_at", "next_at", "last_problem")
@@ -68,10 +68,9 @@ class FeedAdmin(admin.ModelAdmin):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        latest = ImportJob.objects.filter(feed=object_id).annotate(counts=F("report__counts"))
-        jobs = latest.defer("undo", "report", "error_detail")[:JOBS_SHOWN] if object_id else ()
+        feed = self.get_object(request, object_id) if object_id else None
         more = {
-            "latest": [{"job": job, "counts": import_report.in_short(job.counts)} for job in jobs],
+            "latest": _latest(feed) if feed else [],
             "sources": known_sources(),
         }
         return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **more})
@@ -89,6 +88,11 @@ class FeedAdmin(admin.ModelAdmin):
         else:
             messages.error(request, _("This feed is switched off. Enable it first, then fetch it."))
         return redirect("admin:catalog_feed_change", feed.pk)
+
+
+def _latest(feed: Feed) -> list[dict[str, Any]]:
+    jobs = feed.jobs.annotate(counts=F("report__counts")).defer("undo", "report", "error_detail")[:JOBS_SHOWN]
+    return [{"job": job, "counts": import_report.in_short(job.counts)} for job in jobs]
 
 
 def _publishes(request: HttpRequest) -> bool:

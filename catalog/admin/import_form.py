@@ -75,6 +75,11 @@ def limits() -> Promise | str:
     }
 
 
+def one_line(text: str, most: int) -> str:
+    """What somebody typed as one printable line: what lists and logs can show, and every database can keep."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]
+
+
 class ListForm(forms.ModelForm):
     """What uploads and feeds ask alike."""
 

@@ -23,7 +23,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 
 from catalog.admin import import_report, quarantine, tables_out
-from catalog.admin.import_form import FIELD_AT_FAULT, UploadForm, known_sources
+from catalog.admin.import_form import FIELD_AT_FAULT, UploadForm, known_sources, one_line
 from catalog.importers import jobs
 from catalog.importers.errors import ImportRefused
 from catalog.importers.rollback import can_be_rolled_back
@@ -186,7 +186,7 @@ class ImportJobAdmin(admin.ModelAdmin):
         if decision not in DECISIONS:
             raise Http404
         called, needs_reason = DECISIONS[decision]
-        reason = " ".join(request.POST.get("reason", "").split())[:REASON_LENGTH]
+        reason = one_line(request.POST.get("reason", ""), REASON_LENGTH)
         if needs_reason and not reason:
             messages.error(request, _("Enter a reason: others will ask why. Nothing was changed."))
         else:

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
+from catalog.admin.import_form import one_line
 from catalog.admin.words import sentences
 from catalog.changes import ChangesRefused, VersionConflict
 from catalog.importers import decisions
@@ -199,8 +200,8 @@ class PrintedNameAdmin(admin.ModelAdmin):
         messages.success(request, words % {"name": name.name, "accelerator": accelerator, "count": servers})
 
     def _chosen(self, data: Mapping[str, Any]) -> Accelerator | None:
-        if key := data.get("accelerator"):
-            return Accelerator.objects.filter(key=key[:80]).first()
+        if key := one_line(data.get("accelerator", ""), 80):
+            return Accelerator.objects.filter(key=key).first()
         form = self._form(data)
         return form.cleaned_data["other"] if form.is_valid() else None
 

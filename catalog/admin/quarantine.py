@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from catalog.admin.import_form import one_line
 from catalog.admin.import_report import percent, signed
 from catalog.admin.words import sentences
 from catalog.changes import ChangesRefused, VersionConflict
@@ -87,7 +88,7 @@ def view(site: AdminSite) -> Callable[..., HttpResponse]:
             "page": page,
             "rows": _beside_others(page.object_list),
             "providers": _providers(),
-            "provider": request.GET.get("provider", ""),
+            "provider": one_line(request.GET.get("provider", ""), 40),
             "of_import": _import_id(request),
             "may_decide": may_decide,
             "reason_length": REASON_LENGTH,
@@ -99,8 +100,8 @@ def view(site: AdminSite) -> Callable[..., HttpResponse]:
 
 def _narrowed(request: HttpRequest) -> QuerySet[Offer]:
     found = Offer.objects.filter(status=OfferStatus.QUARANTINED)
-    if provider := request.GET.get("provider"):
-        found = found.filter(server__provider__key=provider[:40])
+    if provider := one_line(request.GET.get("provider", ""), 40):
+        found = found.filter(server__provider__key=provider)
     if job := _import_id(request):
         found = found.filter(import_job=job)
     related = found.select_related("server__provider", "server__accelerator", "import_job").defer(*HEAVY)
@@ -164,7 +165,7 @@ def _against(price: Decimal, other: Decimal | None) -> str:
 def _decide(request: HttpRequest) -> HttpResponse:
     """One button decides on the marked prices, one beside each price on that alone."""
     wanted, one = _wanted(request.POST)
-    reason = " ".join(request.POST.get("reason", "").split())[:REASON_LENGTH]
+    reason = one_line(request.POST.get("reason", ""), REASON_LENGTH)
     pks = one or [value for value in request.POST.getlist("offer") if _is_number(value)]
     if not pks or wanted is None:
         messages.error(request, _("Mark the prices that you decide on, or use the buttons beside one of them."))

@@ -276,7 +276,7 @@ def test_held_back_prices_are_decided_on_with_a_reason(publisher, decision, stat
     publisher.post(reverse(HELD_BACK), {**pressed, "reason": ""})
     assert Offer.objects.get(pk=offer.pk).status == OfferStatus.QUARANTINED
 
-    said = text(publisher.post(reverse(HELD_BACK), {**pressed, "reason": "asked them"}, follow=True))
+    said = text(publisher.post(reverse(HELD_BACK), {**pressed, "reason": "asked\x00\nthem"}, follow=True))
     assert f"1 price {'released' if decision == 'release' else 'refused'}." in said
     offer.refresh_from_db()
     assert offer.status == status
@@ -346,6 +346,7 @@ def test_a_feed_is_kept_edited_and_fetched_on_request(publisher, resolves):
     later = timezone.now() + timedelta(hours=5)
     Feed.objects.update(next_at=later, etag='"1"', sha256="0" * 64, last_problem="It did not answer.")
     start(sky(row()), feed=feed)
+    assert publisher.get(reverse("admin:catalog_feed_change", args=["x"])).status_code == 302
     page = reverse("admin:catalog_feed_change", args=[feed.pk])
     assert "It did not answer." in text(publisher.get(page))
     assert "vms.csv" in text(publisher.get(page))
