@@ -21,15 +21,15 @@ from django.utils.translation import gettext_lazy as _
 from advisor.catalog_pages.ages import age_words
 from advisor.catalog_pages.choices import Choices, topology_groups
 from advisor.catalog_pages.facts import confidence_name, least_sure
-from advisor.catalog_pages.links import link_words, pair_words
+from advisor.catalog_pages.links import link_words, pair_column, pair_words
 from advisor.catalog_pages.sources import Note, Notes
 from catalog.filters import USUAL_CURRENCY, ServerFilter, pair_bandwidth, total_memory
 from catalog.models import Fabric, Offer, Server
 
 PAGE_SIZE = 25
 SORTS = (
-    ("price_per_gpu_hour", _("price per accelerator and hour")),
-    ("price_per_hour", _("price per server and hour")),
+    ("price_per_gpu_hour", _("price per GPU-hour")),
+    ("price_per_hour", _("price per server-hour")),
     ("memory", _("most memory in all")),
     ("bandwidth", _("most bandwidth between a pair")),
     ("age", _("newest price")),
@@ -101,12 +101,13 @@ CHECKBOXES = ("accelerator", "topology", "provider", "provider_kind", "country",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """One server of the list with its cheapest offer; ``note``: where that price comes from."""
+    """One server of the list with its cheapest offer, and where that price and the rate of a pair come from."""
 
     server: Server
     name: str
     links: str
     pair: str
+    pair_note: Note | None
     confidence: str
     offer: Offer | None
     age: str
@@ -177,6 +178,7 @@ def _listing(server: Server, offer: Offer | None, today: date, notes: Notes) -> 
         name=server.accelerator.name if server.accelerator else server.accelerator_printed,
         links=link_words(fabric),
         pair=pair_words(fabric),
+        pair_note=notes.of_value(fabric, column).note if fabric and (column := pair_column(fabric)) else None,
         confidence=confidence_name(least_sure(server.confidence, fabric.confidence if fabric else server.confidence)),
         offer=offer,
         age=age_words(offer.last_seen_on, today) if offer else "",
