@@ -7,8 +7,9 @@ from catalog.importers import feeds, jobs
 
 @shared_task(name="catalog.sweep")
 def sweep() -> None:
-    """Every few seconds: take up lost imports, fetch the feeds whose time has come."""
+    """Every few seconds: take up lost imports, fetch the feeds whose time has come, delete files of no job."""
     jobs.sweep()
+    jobs.delete_lost_files()
     for feed_id in feeds.due():
         current_app.send_task("catalog.fetch", args=[feed_id])
 

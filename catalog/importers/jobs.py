@@ -44,7 +44,7 @@ PROGRESS_INTERVAL_S = 0.5
 CHUNK_BYTES = 1 << 16
 MAX_DETAIL = 5000
 MAX_ATTEMPTS = 3
-SPACE_LEFT = 400
+LOST_AFTER = timedelta(hours=1)
 CHECKED = (ImportStatus.QUEUED, ImportStatus.CHECKING)
 WRITTEN = (ImportStatus.APPROVED, ImportStatus.APPLYING)
 AT_WORK = (ImportStatus.CHECKING, ImportStatus.APPLYING)
@@ -239,6 +239,21 @@ def sweep() -> int:
     for job_id in stale:
         send(job_id)
     return len(stale)
+
+
+def delete_lost_files() -> int:
+    """Delete files that no job names: a process was killed between keeping the file and keeping the job."""
+    storage, folder = ImportJob.file.field.storage, ImportJob.file.field.upload_to
+    try:
+        stored = {f"{folder}{name}" for name in storage.listdir(folder)[1]}
+    except FileNotFoundError:
+        return 0
+    oldest = timezone.now() - LOST_AFTER
+    old = {name for name in stored if storage.get_modified_time(name) < oldest}
+    lost = old - set(ImportJob.objects.filter(file__in=old).values_list("file", flat=True))
+    for name in lost:
+        storage.delete(name)
+    return len(lost)
 
 
 def send(job_id: uuid.UUID) -> None:

@@ -1,6 +1,7 @@
 """The life of an import: who may work on it, what ends it, and that nothing is done twice."""
 
 import io
+import os
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -182,6 +183,38 @@ def test_a_file_that_is_gone_is_said() -> None:
     job.file.storage.delete(job.file.name)
 
     assert work(job).error_code == "file-missing"
+
+
+def test_files_that_no_job_names_are_deleted_after_an_hour(settings: object) -> None:
+    job = start(sky(row()))
+    storage, folder = job.file.storage, Path(settings.MEDIA_ROOT) / "imports"
+    storage.save("imports/lost", io.BytesIO(b"x"))
+    storage.save("imports/fresh", io.BytesIO(b"x"))
+    for name in ("lost", Path(job.file.name).name):
+        os.utime(folder / name, (0, 0))
+
+    jobs.delete_lost_files()
+
+    assert storage.exists(job.file.name)
+    assert storage.exists("imports/fresh")
+    assert not storage.exists("imports/lost")
+
+
+def test_progress_rises_while_a_list_is_compared_and_while_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    renew = jobs.Claim.progress
+
+    def progress(claim: jobs.Claim, share: float) -> None:
+        seen.append(share)
+        renew(claim, share)
+
+    monkeypatch.setattr(jobs.Claim, "progress", progress)
+    imported(sky(*(row(region=f"r{number}") for number in range(1000))))
+
+    half = len(seen) // 2
+    for part in (seen[:half], seen[half:]):
+        assert part == sorted(part)
+        assert len(set(part)) == half > 8
 
 
 def test_what_was_approved_is_not_written_when_it_would_do_something_else() -> None:
