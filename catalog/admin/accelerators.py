@@ -30,12 +30,11 @@ class AcceleratorAdmin(WithBulkEdit, WithHistory, DraftAdmin):
     )
     list_display = (
         "name",
-        "vendor",
         "architecture",
         "form_factor",
         in_unit("memory_bytes", _("memory (MiB)")),
         in_unit("dense_bf16_flops_per_s", _("dense bf16 (TFLOP/s)")),
-        in_unit("scaleup_bandwidth_bytes_per_s", _("scale-up link, one direction (GB/s)")),
+        in_unit("scaleup_bandwidth_bytes_per_s", _("link, one direction (GB/s)")),
         confidence,
         "edited",
     )

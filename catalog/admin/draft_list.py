@@ -40,7 +40,7 @@ class OfTable(admin.SimpleListFilter):
 
 @admin.register(Draft)
 class DraftListAdmin(admin.ModelAdmin):
-    list_display = ("title", "what", "changes", "reason", "author", "begun", "state")
+    list_display = ("title", "changes", "reason", "author", "begun", "state")
     list_filter = (OfTable, ("author", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("author",)
     list_per_page = 50
@@ -72,11 +72,7 @@ class DraftListAdmin(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("row"), ordering="key")
     def title(self, draft: Draft) -> str:
-        return title_of(draft, draft.published_row)
-
-    @admin.display(description=gettext_lazy("table"), ordering="table")
-    def what(self, draft: Draft) -> str:
-        return table_label(draft.table)
+        return f"{table_label(draft.table)}: {title_of(draft, draft.published_row)}"
 
     @admin.display(description=gettext_lazy("changes"))
     def changes(self, draft: Draft) -> SafeString | str:

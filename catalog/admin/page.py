@@ -111,7 +111,7 @@ class FormPage:
                 )
             )
             self.problems.setdefault(name, {}).setdefault("", []).append(
-                _("Somebody else has changed this meanwhile. Nothing was saved: look at what follows, then save again.")
+                _("Somebody else has changed this meanwhile. Nothing was saved: look above, then save again.")
             )
             self.sheets[name] = now
             yield from ((name, column, value) for column, value in taken.items())

@@ -36,10 +36,13 @@ class FabricFormSet(BaseInlineFormSet):
     """One fabric of one server; drafts are laid over it, and of a new server's it begins with the draft's values."""
 
     page: ClassVar[FormPage | None] = None
+    _is_laid_over = False
 
     def get_queryset(self) -> models.QuerySet:
         rows = super().get_queryset()
-        if self.page:
+        if self.page and not self._is_laid_over:
+            # once: later the same rows hold what was typed
+            self._is_laid_over = True
             for row in rows:
                 self.page.laid_over("fabrics", row)
         return rows

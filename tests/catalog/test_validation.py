@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from catalog import facts, rows, validation
+from catalog import columns, facts, validation
 from catalog.models import Accelerator, Fabric, Offer, Provider, Server
 
 
 @pytest.fixture
 def b200() -> Accelerator:
-    row = next(row for row in rows.accelerators(rows.DATA) if row.key == "b200")
+    row = next(row for row in columns.shipped("accelerators") if row.key == "b200")
     return Accelerator(pk=1, **row.values)
 
 
@@ -41,7 +41,11 @@ def hgx(b200: Accelerator) -> Fabric:
         (50e9, 5, 18, "is one link. A device has 18 of them: enter 900 GB/s"),
         (0.9e9, 5, 18, "a thousand times too small"),
         (600e9, 3, 12, "Enter one direction: 300 GB/s"),
-        (900e9, 3, 12, "more than NVLink 3 has with 12 links: 300 GB/s in one direction (600 GB/s both"),
+        (900e9, 3, 12, "is NVLink 4 (H100, H200), both directions together. This device has NVLink 3: enter 300 GB/s"),
+        (700e9, 3, 12, "more than NVLink 3 has with 12 links: 300 GB/s in one direction (600 GB/s both"),
+        (700e9, 5, 18, "does not fit NVLink 5 with 18 links: enter 900 GB/s"),
+        (956.25e9, 5, 18, "raw signalling rate"),
+        (100e9, 3, 8, "does not fit NVLink 3 with 8 links: enter 200 GB/s"),
         (1000e9, 5, 18, "more than NVLink 5"),
     ],
 )
@@ -55,6 +59,8 @@ def test_nvlink_values_that_cannot_be(typed, generation, links, says):
         (900e9, 5, 18),
         (300e9, 3, 12),
         (56.25e9, 3, 4),
+        (100e9, 3, 4),
+        (300e9, 4, None),
         (200e9, 4, 8),
         (None, 5, 18),
         (900e9, None, None),
