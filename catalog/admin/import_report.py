@@ -52,7 +52,7 @@ ORDER = (
     "left_out",
     "unchanged",
 )
-OPEN_AT_FIRST = ("refused", "changed", "held_back", "worth_a_look")
+OPEN_AT_FIRST = ("refused", "changed", "held_back")
 
 SHORT: Mapping[str, str | Promise] = {
     "new": gettext_lazy("%(count)s new"),
@@ -101,7 +101,6 @@ class Row:
     what: str
     columns: Sequence[tuple[str, str, str]] = ()
     where: str = ""
-    how: str = ""
     old: str = ""
     new: str = ""
     change: str = ""
@@ -204,8 +203,7 @@ def _row(sample: Mapping[str, Any], table: Table | None) -> Row:
     return Row(
         line=sample["line"],
         what=sample["server"],
-        where=" ".join(filter(None, (sample["region"], sample["zone"]))),
-        how=_how(sample),
+        where=_where(sample),
         old=f"{sample['old']} {currency}" if sample["old"] else "",
         new=f"{sample['new']} {currency}" if sample["new"] else "",
         change=signed(share),
@@ -214,11 +212,12 @@ def _row(sample: Mapping[str, Any], table: Table | None) -> Row:
     )
 
 
-def _how(sample: Mapping[str, Any]) -> str:
-    said = [str(PRICING.get(sample["pricing_model"], sample["pricing_model"]))]
+def _where(sample: Mapping[str, Any]) -> str:
+    """Region, zone, way of paying and tenancy, as far as they are known."""
+    said = [sample["region"], sample["zone"], PRICING.get(sample["pricing_model"], sample["pricing_model"])]
     if sample["tenancy"] != Tenancy.UNKNOWN:
-        said.append(str(Tenancy(sample["tenancy"]).label))
-    return ", ".join(said)
+        said.append(Tenancy(sample["tenancy"]).label)
+    return ", ".join(str(part) for part in said if part)
 
 
 def _own_row(sample: Mapping[str, Any], table: Table) -> Row:
