@@ -44,8 +44,9 @@ class CursorPages(CursorPagination):
     """Cursor pages: stable while rows are added, and as quick on the last page as on the first.
 
     A page continues after the values of the last row, not after a count of rows, so that any number of rows may have
-    the same price. Lists are ordered by columns that are never empty, the last of them unique. A cursor or page size
-    that no page could have given is a 400, never ignored.
+    the same price. Lists are ordered by columns that are never empty, the last of them unique. Where a database must
+    sort, it sorts keys alone: the rows of the page are read by a second query. A cursor or page size that no page could
+    have given is a 400, never ignored.
     """
 
     page_size = 50
@@ -60,11 +61,13 @@ class CursorPages(CursorPagination):
         place = self._asked_place(request)
         back = place is not None and place.back
         try:
-            found = list(_beside(queryset, self.ordering, place)[: size + 1])
+            keys = list(_beside(queryset, self.ordering, place).values_list("pk", flat=True)[: size + 1])
         except (ValueError, TypeError, OverflowError, InvalidOperation, DjangoValidationError) as error:
             raise self._bad_cursor() from error
-        more = len(found) > size
-        self.page = found[:size][::-1] if back else found[:size]
+        more = len(keys) > size
+        rows = queryset.in_bulk(keys[:size])
+        found = [rows[key] for key in keys[:size] if key in rows]
+        self.page = found[::-1] if back else found
         self.has_next = back or more
         self.has_previous = more if back else place is not None
         return self.page
