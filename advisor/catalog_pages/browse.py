@@ -25,6 +25,7 @@ from advisor.catalog_pages.links import link_words, pair_column, pair_words
 from advisor.catalog_pages.sources import Note, Notes
 from catalog.filters import USUAL_CURRENCY, ServerFilter, pair_bandwidth, total_memory
 from catalog.models import Fabric, Offer, Server
+from catalog.models.server import ProviderKind
 
 PAGE_SIZE = 25
 SORTS = (
@@ -69,6 +70,13 @@ class BrowseFilter(ServerFilter):
 
     def left_to_the_query(self, rows: QuerySet, name: str, value: str) -> QuerySet:
         return rows
+
+    def filter_queryset(self, queryset: QuerySet) -> QuerySet:
+        """Reference designs, which nobody rents out, come only where they are asked for."""
+        asked = self.form.cleaned_data
+        if not (asked["provider_kind"] or asked["provider"]):
+            queryset = queryset.exclude(provider__kind=ProviderKind.REFERENCE)
+        return super().filter_queryset(queryset)
 
     @cached_property
     def price_currency(self) -> str:

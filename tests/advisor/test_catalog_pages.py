@@ -43,6 +43,8 @@ def _fill() -> None:
     lone = _server(bazaar, "lone", amd, 1, topology="single", confidence="low")
     odd = _server(bazaar, f"odd {HOSTILE}", None, 4, accelerator_printed=f"H100 {HOSTILE}")
     _server(north, "unpriced", pcie, 2, topology="nvlink-bridge-pairs", peer=300e9, hire="colocation")
+    designs = Provider.objects.create(key="designs", name="Designs", kind="reference", **SOURCED)
+    _server(designs, "reference-1", sxm, 1, topology="single")
     _offer(fast, 32, region="eu-1")
     _offer(fast, 20, region="us-1", pricing_model="spot", days=60)
     _offer(slow, 16, region="us-1", days=200)
@@ -106,6 +108,7 @@ def _skus(browser: Client, query: str) -> list[str]:
         ("form_factor_known=false", ["odd"]),
         ("provider=bazaar", ["odd", "lone"]),
         ("provider_kind=marketplace", ["odd", "lone"]),
+        ("provider_kind=reference", ["reference-1"]),
         ("topology=nvswitch-full&topology=nvlink-bridge-pairs", ["fast-8", "unpriced"]),
         ("topology=unknown", ["odd"]),
         ("is_nvlink=true", ["fast-8", "unpriced"]),
