@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import BinaryIO
 
 from openpyxl import load_workbook
+from openpyxl.utils.escape import unescape
 
 from catalog.importers import archives, sheet
 from catalog.importers.printed import ListUnreadable, UnreadableCode
@@ -102,7 +103,7 @@ def _text(value: object) -> str:
         return value.date().isoformat() if value.time() == time() else value.isoformat(sep=" ")
     if isinstance(value, date | time):
         return value.isoformat()
-    return str(value) if isinstance(value, timedelta) else str(value).replace("\x00", "")
+    return str(value) if isinstance(value, timedelta) else unescape(str(value)).replace("\x00", "")
 
 
 def _plain(number: float) -> str:

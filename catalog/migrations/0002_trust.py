@@ -708,6 +708,23 @@ class Migration(migrations.Migration):
             model_name='offer',
             index=models.Index(fields=['source', 'status'], name='offer_of_source'),
         ),
+        migrations.AddIndex(
+            model_name="offer",
+            index=models.Index(
+                fields=[
+                    "server",
+                    "currency",
+                    "status",
+                    "price_per_gpu_hour",
+                    "valid_to",
+                    "pricing_model",
+                    "term_months",
+                    "region",
+                    "last_seen_on",
+                ],
+                name="offer_from_price",
+            ),
+        ),
         migrations.AddConstraint(
             model_name='offer',
             constraint=models.UniqueConstraint(fields=('server', 'region', 'zone', 'tenancy', 'pricing_model', 'term_months', 'currency', 'source', 'observed_on'), name='offer_natural_key_unique', violation_error_message='This source already has a price for the same offer on that day.'),

@@ -229,6 +229,21 @@ class Offer(SourcedRow):
             models.Index(fields=["price_per_hour", "id"], name="offer_by_price"),
             models.Index(fields=["price_per_gpu_hour", "id"], name="offer_by_gpu_price"),
             models.Index(fields=["source", "status"], name="offer_of_source"),
+            # the cheapest that can be rented of each server is found in the index alone
+            models.Index(
+                fields=[
+                    "server",
+                    "currency",
+                    "status",
+                    "price_per_gpu_hour",
+                    "valid_to",
+                    "pricing_model",
+                    "term_months",
+                    "region",
+                    "last_seen_on",
+                ],
+                name="offer_from_price",
+            ),
         ]
 
     def __str__(self) -> str:
