@@ -28,7 +28,7 @@ class CostUnit(models.TextChoices):
     GB = "gb", _("per GB")
     HOUR = "hour", _("per hour")
     MONTH = "month", _("per month")
-    PERCENT = "percent", _("% of the bill")
+    PERCENT = "percent", _("percent of the bill")
     KW_MONTH = "kw_month", _("per kW and month")
     HOURS = "hours", _("hours")
     SECONDS = "seconds", _("seconds")
