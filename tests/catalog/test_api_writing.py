@@ -1,6 +1,10 @@
 """Changing the catalog over REST: who may, on top of which state, and in which words it is refused."""
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
+from rest_framework.test import APIClient
 
 from catalog.models import Accelerator, CatalogRevision, Offer, Provider, Server
 from tests.catalog.api_support import ACCELERATOR, CACHE, OFFER, SOURCED, caller, few_rows, pointers
@@ -408,3 +412,11 @@ def test_offers_that_are_held_back_are_for_editors(editor, reader):
 
     assert change(editor, url, {"status": "live"}).status_code == 200
     assert reader.get(url).status_code == 200
+
+
+def test_the_command_makes_a_key_that_may_write():
+    for scopes, code in ([], 403), (["--scope", "catalog:write"], 409):
+        out = StringIO()
+        call_command("create_api_key", "loader", *scopes, stdout=out, stderr=StringIO())
+        client = APIClient(headers={"Authorization": f"Api-Key {out.getvalue().strip()}"})
+        assert send(client, "post", NEW, ACCELERATOR).status_code == code
