@@ -66,20 +66,28 @@ class Compared:
             samples.append({"line": line, **said})
 
 
-def compare(job: ImportJob, progress: Progress) -> Compared:
-    """What the file would change, each change tried out. Raises ListUnreadable and ImportRefused."""
+def compare(job: ImportJob, progress: Progress, *, try_out: bool) -> Compared:
+    """What the file would change. Raises ListUnreadable and ImportRefused.
+
+    ``try_out``: make each change and take it back, so that what publishing would refuse is refused now.
+    """
     compared = Compared(TABLES[job.table])
+    share_read = READ_SHARE if try_out else 1.0
     with listing.opened(job) as file:
-        _read(compared, job, file, lambda share: progress(READ_SHARE * share))
-    _try_out(compared, lambda share: progress(READ_SHARE + (1 - READ_SHARE) * share))
+        _read(compared, job, file, lambda share: progress(share_read * share))
+    if try_out:
+        _try_out(compared, lambda share: progress(READ_SHARE + (1 - READ_SHARE) * share))
     return compared
 
 
 def write(job: ImportJob, compared: Compared) -> tuple[int | None, Undo]:
-    """Make all changes, or none; the new revision and what takes it back. Call it in a transaction."""
+    """Make all changes, or none; the new revision and what takes it back. Call it in a transaction.
+
+    Raises ImportRefused where a row cannot be right.
+    """
     table = compared.table
     before = _stored(table, [change.key for change in compared.changes])
-    number = apply_changes(
+    number = _made(
         compared.changes,
         origin=RevisionOrigin.IMPORT,
         summary=f"{job.file_name}: {compared.counts['created']} new, {compared.counts['changed']} changed",
@@ -90,6 +98,13 @@ def write(job: ImportJob, compared: Compared) -> tuple[int | None, Undo]:
     changed = [[row.pk, _plain(row)] for row in before.values()]
     created = [row.pk for key, row in _stored(table, compared.keys).items() if key not in before]
     return number, {"table": table.name, "changed": changed, "created": created}
+
+
+def _made(changes: list[Change], **said: Any) -> int | None:
+    try:
+        return apply_changes(changes, **said)
+    except ChangesRefused as refusal:
+        raise ImportRefused("rows-refused", count=len(refusal.refused)) from refusal
 
 
 def take_back(job: ImportJob, undo: Undo) -> int:
@@ -160,7 +175,7 @@ def _will(compared: Compared, row: FileRow, change: Change) -> None:
 
 
 def _try_out(compared: Compared, progress: Progress) -> None:
-    """Make the changes a few at a time and take them back: what publishing would refuse is refused now."""
+    """A few at a time, so that others can write in between."""
     for first in range(0, len(compared.changes), TRIED_AT_ONCE):
         progress(first / len(compared.changes))
         some = compared.changes[first : first + TRIED_AT_ONCE]

@@ -55,7 +55,7 @@ class _Planned:
 
 def _plan(job: ImportJob, progress: Progress) -> _Planned:
     if job.list_format == ListFormat.OWN:
-        table = own_table.compare(job, progress)
+        table = own_table.compare(job, progress, try_out=job.status == ImportStatus.CHECKING)
         return _Planned(report=table.report(), is_empty=table.is_empty, write=lambda: own_table.write(job, table))
     plan = checking.plan(job, progress)
     return _Planned(report=plan.report.as_json(), is_empty=plan.is_empty, write=lambda: applying.write(job, plan))
