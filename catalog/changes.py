@@ -5,13 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models, transaction
 from django.db.models import ProtectedError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from catalog import provenance, validation
+from catalog.constraints import check_constraints
 from catalog.models import Fabric, Offer, Server
 from catalog.models.base import SourcedRow
 from catalog.models.offer import gpu_price
@@ -143,16 +144,17 @@ def _apply(table: Table, change: Change, by: _Author) -> SourcedRow | None:
 
 
 def _find(table: Table, change: Change) -> SourcedRow | None:
-    found = table.find(change.key) if change.key else None
-    if found is None:
+    parts = table.split(change.key) if change.key else None
+    if parts is None:
         return None
-    return table.rows().select_for_update(of=("self",)).get(pk=found.pk)
+    wanted = dict(zip(table.key_fields, parts, strict=True))
+    return table.rows().select_for_update(of=("self",)).filter(**wanted).first()
 
 
 def _create(table: Table, change: Change, values: Mapping[str, object], by: _Author) -> SourcedRow:
     row = _new_row(table, values)
     row.edited = True
-    row.full_clean()
+    _check(row)
     if change.key and table.key_of(row) != change.key:
         raise ValidationError(_("The values make the key %(key)s.") % {"key": table.key_of(row)})
     _save(row, by)
@@ -190,11 +192,25 @@ def _update(table: Table, row: SourcedRow, values: Mapping[str, object], by: _Au
     _note_sources(row, {name: plain[name] for name in changed}, by)
     row.edited = True
     row.version += 1
-    row.full_clean()
+    _check(row, changed)
     _save(row, by)
     if isinstance(row, Server) and "gpu_count" in changed:
         reprice(row)
     return row
+
+
+def _check(row: SourcedRow, changed: Sequence[str] | None = None) -> None:
+    """``full_clean`` without the checks of columns that did not change: each is a query. Raises ValidationError."""
+    try:
+        row.full_clean(validate_constraints=False)
+    except ValidationError as error:
+        wrong = [name for name in error.error_dict if name != NON_FIELD_ERRORS]
+        try:
+            check_constraints(row, changed=changed, exclude=wrong)
+        except ValidationError as more:
+            raise ValidationError(more.update_error_dict(error.error_dict)) from None
+        raise
+    check_constraints(row, changed=changed)
 
 
 def _natural_key(row: SourcedRow, table: Table) -> str:
@@ -294,18 +310,16 @@ def _one(table: Table, name: str, value: object) -> object:
 
 def _broken_fabrics(touched: Mapping[int, SourcedRow]) -> list[Refused]:
     """Fabrics that no longer fit a server that was changed."""
+    servers = {row.pk: (index, row) for index, row in touched.items() if isinstance(row, Server) and row.pk}
     found = []
-    for index, row in touched.items():
-        if not isinstance(row, Server) or row.pk is None:
-            continue
-        fabric = Fabric.objects.select_related("server__accelerator", "server__provider").filter(server=row).first()
-        problems = validation.fabric_problems(fabric) if fabric else {}
-        if problems:
+    for fabric in Fabric.objects.select_related("server__accelerator", "server__provider").filter(server__in=servers):
+        if problems := validation.fabric_problems(fabric):
             sentences = [
                 _("Its fabric would be wrong: %(sentence)s") % {"sentence": sentence}
                 for several in problems.values()
                 for sentence in several
             ]
+            index, row = servers[fabric.server_id]
             found.append(Refused(index=index, table="servers", key=row.key, problems={"": sentences}))
     return found
 

@@ -188,15 +188,17 @@ def _plain(value: object, encoder: DjangoJSONEncoder) -> object:
 def _with_needed(drafts: Iterable[Draft]) -> list[Draft]:
     """The drafts, and the drafts of rows that they refer to and that are not published yet."""
     found = {(draft.table, draft.key): draft for draft in drafts}
+    unpublished = {(draft.table, draft.key): draft for draft in Draft.objects.filter(base_version=0)}
     waiting = list(found.values())
     while waiting:
-        for needed in _needed(TABLES[(draft := waiting.pop()).table], draft.values):
-            if (needed.table, needed.key) not in found:
-                found[needed.table, needed.key] = needed
-                waiting.append(needed)
+        draft = waiting.pop()
+        for place in _refers(TABLES[draft.table], draft.values):
+            if place in unpublished and place not in found:
+                found[place] = unpublished[place]
+                waiting.append(unpublished[place])
     return list(found.values())
 
 
-def _needed(table: Table, values: Mapping[str, object]) -> list[Draft]:
-    wanted = [(other, str(values[name])) for name, other in table.refers.items() if values.get(name)]
-    return [draft for other, key in wanted if (draft := find(other, key)) is not None and draft.base_version == 0]
+def _refers(table: Table, values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(table, key) of the rows that a row with these values points at."""
+    return [(other, str(values[name])) for name, other in table.refers.items() if values.get(name)]

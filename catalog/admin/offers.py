@@ -1,6 +1,7 @@
 """Prices."""
 
 from django.contrib import admin
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -11,6 +12,7 @@ from catalog.admin.drafting import DraftAdmin
 from catalog.admin.history import WithHistory
 from catalog.admin.lists import UnknownFormFactor
 from catalog.admin.provenance import age_of
+from catalog.importers.suspicion import translated
 from catalog.models import Offer
 from catalog.models.offer import OfferStatus
 from catalog.tables import TABLES
@@ -60,5 +62,8 @@ class OfferAdmin(WithBulkEdit, WithHistory, DraftAdmin):
         if row.status != OfferStatus.QUARANTINED:
             return row.get_status_display()
         return format_html(
-            '<span class="catalog-unsure" title="{}">{}</span>', row.quarantine_reason, row.get_status_display()
+            '<a class="catalog-unsure" href="{}" title="{}">{}</a>',
+            reverse("admin:catalog_heldback"),
+            translated(row.quarantine_reason),
+            row.get_status_display(),
         )

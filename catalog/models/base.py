@@ -1,8 +1,11 @@
 """What every catalog table shares: where a row comes from, and whether a person has changed it since."""
 
+from collections.abc import Iterable
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from catalog.constraints import check_constraints
 from catalog.specs import Confidence
 
 NOT_IN_HISTORY = ["file_hash", "edited", "version"]
@@ -45,6 +48,10 @@ class SourcedRow(models.Model):
 
     class Meta:
         abstract = True
+
+    def validate_constraints(self, exclude: Iterable[str] | None = None) -> None:
+        """As Django's, but what is wrong with one column stands at that column."""
+        check_constraints(self, exclude=exclude)
 
 
 def confidence_column() -> models.CharField:

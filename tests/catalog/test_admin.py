@@ -203,6 +203,16 @@ def test_a_price_of_a_day_that_has_begun_somewhere_is_taken(editor):
     assert Draft.objects.get().values["observed_on"] == tomorrow.isoformat()
 
 
+def test_a_held_back_price_is_released_on_its_own_page(editor):
+    offer = Offer.objects.filter(status="live").first()
+    Offer.objects.filter(pk=offer.pk).update(status="quarantined", quarantine_reason="")
+    listed = editor.get(reverse("admin:catalog_offer_changelist"), {"status": "quarantined"}).content.decode()
+    assert reverse("admin:catalog_heldback") in listed
+    response = save(editor, page(offer), status="live")
+    assert "page of held-back prices" in sentences(response)
+    assert save(editor, page(offer), notes="looked at").status_code == 302
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_pages_of_new_and_of_known_rows_open_in_chinese(editor, table):
     model = apps.get_model("catalog", table)

@@ -123,6 +123,11 @@ def test_only_the_version_that_was_looked_at_is_published(ann, bob):
     assert h100().tdp_w == 700
 
 
+def test_a_check_of_one_column_stands_at_that_column(ann):
+    response = save(ann, page(h100()), tdp_w="-1")
+    assert "must be above zero" in response.context["adminform"].form.errors["tdp_w"][0]
+
+
 # one column of many rows ---------------------------------------------------------------------------------------------
 
 
