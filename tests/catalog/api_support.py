@@ -61,3 +61,16 @@ def few_rows() -> None:
 
 def pointers(response: object) -> list[str]:
     return [error["pointer"] for error in response.json()["errors"]]
+
+
+def send(client, method, url, body, **headers):
+    return getattr(client, method)(url, body, format="json", headers=headers)
+
+
+def etag(client, url):
+    return client.get(url)["ETag"]
+
+
+def change(client, url, body, method="patch"):
+    """Change a row on top of its present state."""
+    return send(client, method, url, body, **{"If-Match": etag(client, url)})
