@@ -55,6 +55,10 @@ class ValueSource:
     confidence: Confidence = Confidence.MEDIUM
 
 
+BY_HAND = ValueSource(source="entered by hand")
+"""Who it was stands in the history, which only editors see."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
     """What is wrong with one of the changes; ``index`` counts from 0, ``problems``: column (or "") -> sentences."""
@@ -96,7 +100,7 @@ def apply_changes(
     Raises ChangesRefused with all that is wrong, or VersionConflict.
     """
     lock_catalog()
-    by = _Author(user=user, reason=reason, value_source=value_source or _typed_by(user))
+    by = _Author(user=user, reason=reason, value_source=value_source or BY_HAND)
     order = list(TABLES)
     numbered = sorted(enumerate(changes), key=lambda entry: order.index(entry[1].table))
     refused: list[Refused] = []
@@ -122,11 +126,6 @@ class _Author:
     user: "AbstractBaseUser | None"
     reason: str
     value_source: ValueSource
-
-
-def _typed_by(user: "AbstractBaseUser | None") -> ValueSource:
-    name = user.get_username() if user else "the service"
-    return ValueSource(source=f"entered by {name}", confidence=Confidence.MEDIUM)
 
 
 def _apply(table: Table, change: Change, by: _Author) -> SourcedRow | None:

@@ -51,9 +51,8 @@ def server_spec(key: str) -> ServerSpec | None:
 def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     """Offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
 
-    A retired one counts up to its last day; without a last day it never counted.
-
-    An offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
+    A retired one counts up to its last day; without a last day it never counted. Of prices seen on the same day, as of
+    several zones, the lowest counts: one can choose. An offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
     cannot be predicted and are left out. Two queries.
     """
     specs = _servers(Q())
@@ -61,7 +60,9 @@ def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     found = Offer.objects.filter(counted, observed_on__lte=on).exclude(valid_to__lt=on)
     place = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
     rest = ("key", "price_per_hour", "last_seen_on", "observed_precision", "source", "source_licence")
-    newest = {row[:6]: row for row in found.order_by("last_seen_on", "key").values_list(*place, *rest)}
+    newest = {
+        row[:6]: row for row in found.order_by("last_seen_on", "-price_per_hour", "key").values_list(*place, *rest)
+    }
     offers = (_offer(row, specs[row[0]]) for row in newest.values() if row[0] in specs)
     return tuple(sorted(offers, key=lambda offer: (offer.server.key, offer.region, offer.pricing_model, offer.key)))
 

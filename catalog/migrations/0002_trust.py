@@ -725,6 +725,10 @@ class Migration(migrations.Migration):
                 name="offer_from_price",
             ),
         ),
+        migrations.AddIndex(
+            model_name="offer",
+            index=models.Index(fields=["observed_on", "id"], name="offer_by_day"),
+        ),
         migrations.AddConstraint(
             model_name='offer',
             constraint=models.UniqueConstraint(fields=('server', 'region', 'zone', 'tenancy', 'pricing_model', 'term_months', 'currency', 'source', 'observed_on'), name='offer_natural_key_unique', violation_error_message='This source already has a price for the same offer on that day.'),

@@ -229,6 +229,7 @@ class Offer(SourcedRow):
             models.Index(fields=["price_per_hour", "id"], name="offer_by_price"),
             models.Index(fields=["price_per_gpu_hour", "id"], name="offer_by_gpu_price"),
             models.Index(fields=["source", "status"], name="offer_of_source"),
+            models.Index(fields=["observed_on", "id"], name="offer_by_day"),
             # the cheapest that can be rented of each server is found in the index alone
             models.Index(
                 fields=[

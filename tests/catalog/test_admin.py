@@ -247,7 +247,7 @@ def test_a_replaced_value_is_restored_into_a_draft_with_all_that_was_typed(publi
     publisher.post(page(row), filled(publisher, page(row), tdp_w="690", reason="typo") | {"_publish": "x"})
     said = unescape(publisher.get(page(row)).content.decode())
     assert "Restore 700 W as a draft" in said
-    assert "entered by publisher" in said
+    assert "entered by hand" in said
     data = filled(publisher, page(row), notes="half done") | {"_restore": "accelerators:tdp_w:0"}
     publisher.post(page(row), data)
     assert Draft.objects.get().values == {"tdp_w": 700, "notes": "half done"}
