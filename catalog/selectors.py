@@ -51,9 +51,9 @@ def server_spec(key: str) -> ServerSpec | None:
 def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     """Offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
 
-    A retired one counts up to its last day; without a last day it never counted. Of prices seen on the same day, as of
-    several zones, the lowest counts: one can choose. An offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
-    cannot be predicted and are left out. Two queries.
+    Of prices seen on the same day, as of several zones, the lowest counts: one can choose. A retired one counts up to
+    its last day; without a last day it never counted. An offer of which only the year is known counts from that year's
+    first day. Servers whose accelerator is not known cannot be predicted and are left out. Two queries.
     """
     specs = _servers(Q())
     counted = Q(status=OfferStatus.LIVE) | Q(status=OfferStatus.RETIRED, valid_to__isnull=False)
