@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from catalog.link_checks import claim_problem
-from catalog.models.offer import TERM_OF, OfferStatus
-from catalog.price_checks import date_problem
+from catalog.models.offer import TERM_OF
+from catalog.price_checks import date_problem, release_problem
 from catalog.quantities import Claim, Dimension, Quantity, UnreadableQuantity, read_quantity
 
 
@@ -222,11 +222,9 @@ class OfferForm(CatalogForm):
         return typed
 
     def clean_status(self) -> str:
-        typed, held = self.cleaned_data["status"], OfferStatus.QUARANTINED
-        if self.initial.get("status") == held and typed != held:
-            raise forms.ValidationError(
-                _("Release or refuse this price on the page of held-back prices: that also ends the price it replaces.")
-            )
+        typed = self.cleaned_data["status"]
+        if problem := release_problem(self.initial.get("status", ""), typed):
+            raise forms.ValidationError(problem)
         return typed
 
     def clean_term_months(self) -> int:

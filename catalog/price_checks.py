@@ -55,3 +55,10 @@ def date_problem(observed_on: date, today: date) -> str | None:
     if observed_on <= today + timedelta(days=1):
         return None
     return _("%(typed)s has not come yet. Enter the day on which the price was seen.") % {"typed": observed_on}
+
+
+def release_problem(before: str, after: str) -> str | None:
+    """Why a price that is held back cannot simply be given another status, or None. Both are kinds of OfferStatus."""
+    if before != "quarantined" or after == before:
+        return None
+    return _("Release or refuse this price on the page of held-back prices: that also ends the price it replaces.")

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from catalog.groups import EDITOR, PUBLISHER, VIEWER, ensure_groups
-from catalog.models import Accelerator, Draft, Server
+from catalog.models import Accelerator, Draft, Offer, Server
 from tests.catalog.admin_support import add_page, few, filled, page, save, sent_back, sentences, signed_in  # noqa: F401
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("tests.catalog.urls"), pytest.mark.usefixtures("few")]
@@ -175,6 +175,20 @@ def test_a_row_changed_since_the_preview_is_not_overwritten(ann, bob):
     response = ann.post(reverse("admin:catalog_accelerator_bulk"), sent | {"seen": preview.context["seen"]})
     assert "was changed by somebody else meanwhile" in text(response)
     assert Draft.objects.get().values == {"tdp_w": 330}
+
+
+def test_held_back_prices_are_not_released_together_with_others(ann):
+    offers = list(Offer.objects.order_by("pk")[:2])
+    Offer.objects.filter(pk=offers[0].pk).update(status="quarantined")
+    Offer.objects.filter(pk=offers[1].pk).update(status="stale")
+    url = reverse("admin:catalog_offer_bulk")
+    ids = ",".join(str(offer.pk) for offer in offers)
+    sent = {"ids": ids, "column": "status", "preview": "1", "value": "live", "reason": "all of them"}
+    preview = ann.get(url, sent)
+    assert preview.context["wrong"]
+    assert "page of held-back prices" in text(preview)
+    assert "no draft was made" in text(ann.post(url, sent | {"seen": preview.context["seen"]}))
+    assert not Draft.objects.exists()
 
 
 @pytest.mark.parametrize("column", ["key", "field_sources", "version", "nonsense"])
