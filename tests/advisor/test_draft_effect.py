@@ -15,7 +15,7 @@ from advisor.models import Study
 from advisor.services import create_described_study
 from catalog.drafts import Edit, save_drafts
 from catalog.loading import load_catalog
-from catalog.models import Draft, Fabric, Offer
+from catalog.models import Draft, Offer
 from profiling.presets import PRESETS
 
 TODAY = date(2026, 12, 1)
@@ -56,11 +56,10 @@ def test_no_draft_that_matters_changes_nothing(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_a_link_of_a_server_reaches_the_ranking(study: Study) -> None:
-    fabric = Fabric.objects.get(server=first_offer(study).server)
-    slower = {"bandwidth_bytes_per_s": fabric.bandwidth_bytes_per_s / 10, "peer_bandwidth_bytes_per_s": None}
-    key = fabric.server.key
-    (draft,) = save_drafts([Edit(table="fabrics", key=key, values=slower)], user=None)
+def test_a_fact_of_an_accelerator_reaches_the_ranking(study: Study) -> None:
+    accelerator = first_offer(study).server.accelerator
+    slower = {"dense_bf16_flops_per_s": accelerator.dense_bf16_flops_per_s / 4}
+    (draft,) = save_drafts([Edit(table="accelerators", key=accelerator.key, values=slower)], user=None)
     (effect,) = effects([draft])
     assert effect.differs
 

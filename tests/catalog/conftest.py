@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 from django.db import transaction
+from django.test import Client
 
 from catalog import columns
+from catalog.groups import EDITOR, PUBLISHER
 from catalog.loading import load_catalog
 from catalog.tables import TABLES
+from tests.catalog.import_support import of_group
 
 SMALL_SERVERS = {
     ("hyperstack", "n3-H100x8"),
@@ -71,3 +74,19 @@ def _is_small(name: str, row: dict[str, str]) -> bool:
     if row.get("sku"):
         return (row["provider"], row["sku"]) in SMALL_SERVERS
     return row.get("provider", row.get("key")) in {provider for provider, _sku in SMALL_SERVERS}
+
+
+@pytest.fixture
+def uploads(settings, tmp_path: Path) -> None:
+    """Uploaded files go to a folder of the test."""
+    settings.MEDIA_ROOT = tmp_path / "uploads"
+
+
+@pytest.fixture
+def publisher() -> Client:
+    return of_group(PUBLISHER)
+
+
+@pytest.fixture
+def editor() -> Client:
+    return of_group(EDITOR)
