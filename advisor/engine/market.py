@@ -79,8 +79,7 @@ def market_premium(
     ``each``: GPUs of one server, where several are taken.
     """
     own = [one for one in offers if one.currency == currency]
-    for model in PricingModel:
-        priced = [one for one in own if one.pricing_model is model]
+    for priced in _ways_of_paying(own):
         sized = [(size, _sides(priced, nvlink, pcie, gpus, size)) for size in dict.fromkeys((each or gpus, 1))]
         for size, sides in sized:
             for basis in _LIKE_FOR_LIKE:
@@ -90,6 +89,15 @@ def market_premium(
             if (found := _medians(sides, size)) is not None:
                 return found
     return None
+
+
+def _ways_of_paying(offers: Iterable[OfferSpec]) -> list[list[OfferSpec]]:
+    """Offers by pricing model and term, on demand first: a year's price is never held against a month's."""
+    order = list(PricingModel)
+    groups: dict[tuple[int, int], list[OfferSpec]] = defaultdict(list)
+    for one in offers:
+        groups[order.index(one.pricing_model), one.term_months].append(one)
+    return [groups[way] for way in sorted(groups)]
 
 
 def _sides(offers: Iterable[OfferSpec], nvlink: System, pcie: System, gpus: int, size: int) -> Sides:

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from advisor.engine.market import market_premium, sizes_sold, smallest_sold
-from catalog.specs import DatePrecision, FabricSpec, TopologyClass
+from catalog.specs import DatePrecision, FabricSpec, PricingModel, TopologyClass
 from tests.engine.machines import A100_PCIE, A100_SXM, NVSWITCH, PAIRS, PCIE_STAGED, TODAY, offer, server
 
 SINGLE = FabricSpec(topology=TopologyClass.SINGLE)
@@ -47,6 +47,15 @@ def test_servers_of_the_size_compared_come_before_one_gpu():
 
 def test_a_larger_server_is_no_price_of_the_size_compared():
     assert premium(sold(A100_SXM, NVSWITCH, 3, gpus=8), sold(A100_PCIE, PCIE_STAGED, 2, gpus=4), gpus=4) is None
+
+
+def test_a_reservation_is_compared_with_one_of_the_same_term():
+    reserved = {"pricing_model": PricingModel.RESERVED_OTHER}
+    half_year = sold(A100_SXM, NVSWITCH, 2.2, term_months=6, **reserved)
+    five_years = sold(A100_PCIE, PCIE_STAGED, 1, term_months=60, **reserved)
+    assert premium(half_year, five_years) is None
+    same_term = sold(A100_PCIE, PCIE_STAGED, 2, term_months=6, **reserved)
+    assert premium(half_year, five_years, same_term).premium == pytest.approx(0.1)
 
 
 def test_regions_are_compared_with_themselves():
