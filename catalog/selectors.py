@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import date
 from functools import cache
 
-from django.db.models import Max, Q
+from django.db.models import DateField, Max, Q, Value
+from django.db.models.functions import Least
 
 from catalog import columns
 from catalog.models import Accelerator, CatalogRevision, Fabric, Offer, Server
@@ -51,18 +52,18 @@ def server_spec(key: str) -> ServerSpec | None:
 def offer_specs(*, on: date) -> tuple[OfferSpec, ...]:
     """Offers as they stood on a day: of each server, region, tenancy, way of paying, term, currency the newest.
 
-    Of prices seen on the same day, as of several zones, the lowest counts: one can choose. A retired one counts up to
-    its last day; without a last day it never counted. An offer of which only the year is known counts from that year's
-    first day. Servers whose accelerator is not known cannot be predicted and are left out. Two queries.
+    What was seen later as well is dated with the day asked for. Of prices seen on the same day, as of several zones,
+    the lowest counts: one can choose. A retired one counts up to its last day; without a last day it never counted. An
+    offer of which only the year is known counts from that year's first day. Servers whose accelerator is not known
+    cannot be predicted and are left out. Two queries.
     """
     specs = _servers(Q())
     counted = Q(status=OfferStatus.LIVE) | Q(status=OfferStatus.RETIRED, valid_to__isnull=False)
     found = Offer.objects.filter(counted, observed_on__lte=on).exclude(valid_to__lt=on)
     place = ("server_id", "region", "tenancy", "pricing_model", "term_months", "currency")
-    rest = ("key", "price_per_hour", "last_seen_on", "observed_precision", "source", "source_licence")
-    newest = {
-        row[:6]: row for row in found.order_by("last_seen_on", "-price_per_hour", "key").values_list(*place, *rest)
-    }
+    rest = ("key", "price_per_hour", "seen_on", "observed_precision", "source", "source_licence")
+    seen = found.annotate(seen_on=Least("last_seen_on", Value(on, output_field=DateField())))
+    newest = {row[:6]: row for row in seen.order_by("seen_on", "-price_per_hour", "key").values_list(*place, *rest)}
     offers = (_offer(row, specs[row[0]]) for row in newest.values() if row[0] in specs)
     return tuple(sorted(offers, key=lambda offer: (offer.server.key, offer.region, offer.pricing_model, offer.key)))
 
