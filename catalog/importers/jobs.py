@@ -71,8 +71,8 @@ def start_import(
 ) -> ImportJob:
     """Keep the file and let a worker compare it with the catalog. Raises ImportRefused.
 
-    What was imported before (same bytes, format, provider and date) and is still in the catalog becomes a job that is
-    ``unchanged`` at once.
+    Also bytes that were imported before: lists since then, people's changes and names decided on may have made them
+    news again.
     """
     job = ImportJob(
         list_format=list_format,
@@ -88,10 +88,6 @@ def start_import(
     )
     _refuse_incomplete(job)
     job.file_sha256 = _fingerprint(file)
-    if _is_in_catalog(job):
-        job.status, job.finished_at, job.progress = ImportStatus.UNCHANGED, timezone.now(), 1.0
-        job.save()
-        return job
     job.file.save(uuid.uuid4().hex, File(file), save=False)
     try:
         job.save()
@@ -304,19 +300,6 @@ def _fingerprint(file: IO[bytes]) -> str:
         raise ImportRefused("empty-file")
     file.seek(0)
     return digest.hexdigest()
-
-
-def _is_in_catalog(job: ImportJob) -> bool:
-    same = ImportJob.objects.filter(
-        status=ImportStatus.APPLIED,
-        file_sha256=job.file_sha256,
-        list_format=job.list_format,
-        table=job.table,
-        provider=job.provider,
-        source=job.source,
-        observed_on=job.observed_on,
-    )
-    return same.exists()
 
 
 def _shown_name(file_name: str) -> str:

@@ -13,7 +13,7 @@ from catalog.importers.errors import IMPORT_ERRORS, ImportRefused
 from catalog.loading import load_catalog
 from catalog.models import ImportJob, Offer, Server
 from catalog.selectors import current_revision
-from tests.catalog.lists import imported, row, sky, start, work
+from tests.catalog.lists import imported, prices, row, sky, start, work
 
 pytestmark = pytest.mark.django_db
 
@@ -58,9 +58,19 @@ def test_the_same_file_is_not_imported_twice() -> None:
     imported(sky(row()))
     before = current_revision()
 
-    again = start(sky(row()))
+    again = work(start(sky(row())))
 
-    assert (again.status, again.file.name, current_revision()) == ("unchanged", "", before)
+    assert (again.status, current_revision()) == ("unchanged", before)
+
+
+def test_a_file_that_another_has_replaced_since_is_news_again() -> None:
+    imported(sky(row()))
+    imported(sky(row(price="6")))
+
+    again = imported(sky(row()))
+
+    assert again.report["counts"]["changed"] == 1
+    assert prices() == [("live", "2026-11-01", "", "5.60")]
 
 
 def test_other_bytes_with_the_same_prices_change_nothing() -> None:
