@@ -3,11 +3,13 @@
 Imported offers have no rows in the history: the job, its file and its undo log are their record.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import Any
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import DateField, F, QuerySet, Value
 from django.db.models.functions import Coalesce, Greatest
 
@@ -25,7 +27,7 @@ from catalog.models.revision import RevisionOrigin
 from catalog.services import record_revision
 from catalog.specs import Confidence, TopologyClass
 
-CORRECTED = ("price_per_hour", "price_per_gpu_hour", "status", "quarantine_reason", "valid_to", "last_seen_on")
+CORRECTED = ("price_per_hour", "status", "quarantine_reason", "valid_to", "last_seen_on", "notes", "printed")
 LIVE, QUARANTINED = str(OfferStatus.LIVE), str(OfferStatus.QUARANTINED)
 Undo = dict[str, Any]
 
@@ -156,14 +158,16 @@ def _correct(corrections: list[Correction]) -> list[list]:
             "pk", "server__gpu_count"
         )
     )
-    bulk.update(Offer, CORRECTED, ((c.held.pk, _corrected(c, counts[c.held.pk])) for c in corrections))
+    names = (*CORRECTED, "price_per_gpu_hour")
+    bulk.update(Offer, names, ((c.held.pk, _corrected(c, counts[c.held.pk])) for c in corrections))
     return undo
 
 
 def _corrected(correction: Correction, gpu_count: int) -> list[object]:
-    new = correction.new
-    price = decimal(new.price)
-    return [price, gpu_price(price, gpu_count), _status(new), new.reason[:200], None, correction.held.observed_on]
+    new, seen = correction.new, correction.held.observed_on
+    price, printed = decimal(new.price), json.loads(new.printed)
+    reason = new.reason[:200]
+    return [price, _status(new), reason, None, seen, new.notes, printed, gpu_price(price, gpu_count)]
 
 
 def _see_again(job: ImportJob, seen: list[Held]) -> list[list]:
@@ -198,9 +202,9 @@ def _before(held: Iterable[Held], columns: tuple[str, ...]) -> Iterator[list]:
     groups = defaultdict(list)
     for rows in _rows(held):
         for pk, *values in rows.values_list("pk", "version", *columns):
-            groups[tuple(values)].append(pk)
+            groups[json.dumps(values, cls=DjangoJSONEncoder)].append(pk)
     if groups:
-        yield [list(columns), [[*values, _runs(sorted(pks))] for values, pks in groups.items()]]
+        yield [list(columns), [[*json.loads(values), _runs(sorted(pks))] for values, pks in groups.items()]]
 
 
 def _rows(held: Iterable[Held]) -> Iterator[QuerySet[Offer]]:

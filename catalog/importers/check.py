@@ -16,6 +16,7 @@ was refused does not come back, until the list prints another price.
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from django.db.models import Max
@@ -142,6 +143,7 @@ class _Checker:
                 continue
             numbers = report.provider(provider)
             numbers["current"] += stored.live is not None
+            self._end_older(place, stored)
             if stored.seen:
                 continue
             if stored.live is not None:
@@ -243,6 +245,14 @@ class _Checker:
         if new.place[1] and region not in self._known.regions and region not in self._plan.regions:
             self._plan.regions.add(region)
             self._plan.report.regions.append({"provider": region[0], "name": region[1]})
+
+    def _end_older(self, place: Place, stored: Standing) -> None:
+        """One place has one live price: those before the newest end where the next begins, or were last seen."""
+        lives = [*stored.older, *([stored.live] if stored.live else [])]
+        for held, following in pairwise(lives):
+            self._plan.report.gone(place, old=held.price)
+            last_day = max(held.last_seen_on, following.observed_on - timedelta(days=1))
+            self._plan.ended.append((held, last_day))
 
     def _see_again(self, held: Held) -> None:
         if held.last_seen_on < self._job.observed_on or held.status == OfferStatus.STALE:

@@ -9,9 +9,10 @@ from django.db.models import Q
 from django.utils import timezone
 
 from catalog.changes import Change, apply_changes
+from catalog.importers import gpu_info, names, sheet
 from catalog.importers.apply import fabric_values
 from catalog.importers.errors import ImportRefused
-from catalog.importers.names import normalised
+from catalog.importers.skypilot import MEMORY_IS_A_SUM
 from catalog.models import Accelerator, Fabric, Offer, PrintedName, Server
 from catalog.models.offer import OfferStatus
 from catalog.models.printed_name import NameState
@@ -47,7 +48,8 @@ def refuse(offers: Iterable[Offer], user: "AbstractBaseUser | None", reason: str
 def decide_name(name: PrintedName, accelerator: Accelerator | None, user: "AbstractBaseUser | None") -> int:
     """Settle what a printed name means, None for no accelerator at all; how many stored servers now know theirs.
 
-    Servers that were stored under the name get the accelerator, and the topology where it is certain from that.
+    Servers that were stored under the name get the accelerator, and the topology where it is certain from that; not
+    those whose own name or printed memory says that they have another one.
     """
     name.state = NameState.MAPPED if accelerator else NameState.REJECTED
     name.accelerator, name.decided_by, name.decided_at = accelerator, user, timezone.now()
@@ -55,7 +57,7 @@ def decide_name(name: PrintedName, accelerator: Accelerator | None, user: "Abstr
     if accelerator is None:
         return 0
     changes: list[Change] = []
-    servers = _servers_called(name)
+    servers = [server for server in _servers_called(name) if _may_have(server, accelerator)]
     for server in servers:
         changes.append(Change(table="servers", key=server.key, values={"accelerator": accelerator.key}))
         changes += _topology(server, accelerator)
@@ -106,7 +108,24 @@ def _made(changes: list[Change], summary: str, user: "AbstractBaseUser | None", 
 def _servers_called(name: PrintedName) -> list[Server]:
     whose = Q(provider__key=name.provider) if name.provider else Q()
     unknown = Server.objects.filter(whose, accelerator__isnull=True).select_related("provider", "fabric")
-    return [server for server in unknown if normalised(server.accelerator_printed) == name.normalised]
+    return [server for server in unknown if names.normalised(server.accelerator_printed) == name.normalised]
+
+
+def _may_have(server: Server, accelerator: Accelerator) -> bool:
+    """As when a list is imported: neither the server's name nor the memory that the list prints speaks against it."""
+    if not names.fits_sku(server.sku, accelerator.form_factor):
+        return False
+    memory = _printed_memory(server)
+    return memory is None or abs(memory - accelerator.memory_bytes) <= names.MEMORY_SLACK * accelerator.memory_bytes
+
+
+def _printed_memory(server: Server) -> int | None:
+    """Bytes of one accelerator as the list that was read last prints them."""
+    offers = Offer.objects.filter(server=server, printed__isnull=False).order_by("-last_seen_on", "-pk")
+    printed = offers.values_list("printed", flat=True).first() or {}
+    if text := printed.get("GpuInfo", ""):
+        return gpu_info.memory_of_one(text, is_sum=server.provider.key in MEMORY_IS_A_SUM)
+    return sheet.size(printed.get("gpu_memory", ""), names.GIGA)
 
 
 def _topology(server: Server, accelerator: Accelerator) -> list[Change]:

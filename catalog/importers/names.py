@@ -148,6 +148,8 @@ class Names:
         reason = Reason.RULE
         if not found:
             found, reason = self._alias(printed, name), Reason.ALIAS
+            if found and not fits_sku(printed.sku, self._accelerators[found].form_factor):
+                return Mapped(accelerator=None, reason=Reason.CONTRADICTION, suggestions=self._suggestions(name))
         if not found:
             return self._unknown(whole)
         has_own_memory = bool(rule and rule.provider and rule.memory_gb)
@@ -224,6 +226,13 @@ def map_name(
 ) -> Mapped:
     """The accelerator of one offer; for many use ``Names``, which remembers its answers."""
     return Names(skus=skus, aliases=aliases, accelerators=accelerators).map(printed)
+
+
+def fits_sku(sku: str, form_factor: str) -> bool:
+    """False where the server's name says another form factor than that of the accelerator."""
+    forms = forms_in(sku)
+    is_card, is_module = form_factor.startswith("PCIe"), form_factor.startswith("SXM")
+    return not ((is_card and "SXM" in forms) or (is_module and forms & {"PCIE", "NVL"}))
 
 
 def topology_of(form_factor: str, count: Fraction | int, *, name: str = "") -> TopologyClass:

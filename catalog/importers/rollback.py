@@ -4,10 +4,11 @@ Rows that a person has changed since the import stay as they are, and are counte
 """
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from catalog.importers import bulk, own_table
 from catalog.importers.changed import changed_since
@@ -16,6 +17,7 @@ from catalog.importers.work import unpacked
 from catalog.models import CostLine, Fabric, ImportJob, Offer, PrintedName, Region, Server
 from catalog.models.base import SourcedRow
 from catalog.models.imports import ImportStatus, ListFormat
+from catalog.models.offer import OfferStatus, gpu_price
 from catalog.models.printed_name import NameState
 from catalog.models.revision import RevisionOrigin
 from catalog.services import lock_catalog, record_revision
@@ -68,13 +70,24 @@ def _take_back(job: ImportJob, undo: dict[str, Any]) -> int:
     if job.list_format == ListFormat.OWN:
         return own_table.take_back(job, undo)
     changed = changed_since(job, Offer)
-    kept = sum(_restore(columns, groups, changed) for columns, groups in undo.get("changed", ()))
+    stay = changed | _before_kept(job, changed)
+    kept = sum(_restore(columns, groups, stay) for columns, groups in undo.get("changed", ()))
     kept += _delete(Offer, _batches(undo.get("offers", ())), changed)
     kept += _delete_servers(job, undo.get("servers", ()))
     regions = bulk.in_batches(undo.get("regions", ()))
     kept += _delete(Region, (_Pks(batch) for batch in regions), changed_since(job, Region))
     _restore_names(undo["names"])
     return kept
+
+
+def _before_kept(job: ImportJob, changed: set[int]) -> set[int]:
+    """Offers whose place in the catalog a price has that a person wants to keep: two would be live."""
+    place = ("server", "region", "zone", "tenancy", "pricing_model", "currency", "source")
+    same = {name: OuterRef(name) for name in place}
+    live = [OfferStatus.LIVE, OfferStatus.STALE]
+    kept = Offer.objects.filter(import_job=job, pk__in=changed, status__in=live)
+    own = Offer.objects.filter(Exists(kept.filter(observed_on__gt=OuterRef("observed_on"), **same)), source=job.source)
+    return set(own.values_list("pk", flat=True))
 
 
 class _Pks:
@@ -97,7 +110,15 @@ def _restore(columns: list[str], groups: list[list], changed: set[int]) -> int:
         for pks in _batches(runs):
             mine = Offer.objects.filter(**pks.query).exclude(pk__in=changed)
             kept += pks.count - mine.update(**former, version=F("version") + 1)
+            if "price_per_hour" in former:
+                _divide(mine, Decimal(former["price_per_hour"]))
     return kept
+
+
+def _divide(offers: QuerySet[Offer], price: Decimal) -> None:
+    """A person may have corrected how many accelerators a server has since."""
+    for gpu_count in set(offers.values_list("server__gpu_count", flat=True)):
+        offers.filter(server__gpu_count=gpu_count).update(price_per_gpu_hour=gpu_price(price, gpu_count))
 
 
 def _delete(model: type[SourcedRow], batches: Iterable[_Pks], changed: set[int]) -> int:

@@ -32,12 +32,13 @@ class Held:
 class Standing:
     """What is stored under one place, from one source.
 
-    ``live``: the price that counts. ``waiting``: one that is held back, or that a person has retired. ``today``: the
-    row that was observed on the date of the list, whatever its status: there can be only one. ``seen``: the list
-    prints the offer.
+    ``live``: the price that counts, the newest. ``older``: others that are live as well, where people have typed or
+    kept some. ``waiting``: one that is held back, or that a person has retired. ``today``: the row that was observed
+    on the date of the list, whatever its status: there can be only one. ``seen``: the list prints the offer.
     """
 
     live: Held | None = None
+    older: tuple[Held, ...] = ()
     waiting: Held | None = None
     today: Held | None = None
     seen: bool = False
@@ -71,7 +72,7 @@ def offers(job: ImportJob, servers: dict[int, str]) -> dict[Place, Standing]:
     columns = ("server_id", "region", "zone", "tenancy", "pricing_model", "currency")
     rest = ("pk", "price_per_hour", "observed_on", "last_seen_on", "status", "version", "edited", "valid_to")
     found: dict[Place, Standing] = {}
-    rows = wanted.order_by("last_seen_on", "pk").values_list(*columns, *rest)
+    rows = wanted.order_by("last_seen_on", "observed_on", "pk").values_list(*columns, *rest)
     for server, region, zone, tenancy, model, currency, *held in rows.iterator(chunk_size=AT_ONCE):
         place = (servers[server], intern(region), intern(zone), intern(tenancy), intern(model), intern(currency))
         standing = found.setdefault(place, Standing())
@@ -85,6 +86,7 @@ def _note(standing: Standing, columns: list, today: date, hand_priced: set[int])
     if observed_on == today:
         standing.today = held
     if status in (OfferStatus.LIVE, OfferStatus.STALE):
+        standing.older += (standing.live,) if standing.live else ()
         standing.live = held
     elif status == OfferStatus.QUARANTINED or (edited and valid_to is None):
         standing.waiting = held

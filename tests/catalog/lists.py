@@ -25,9 +25,9 @@ def row(
     return sku, card, count, price, spot, region, zone
 
 
-def sky(*rows: tuple[str, ...]) -> bytes:
+def sky(*rows: tuple[str, ...], top: tuple[str, ...] = HEADER) -> bytes:
     file = io.StringIO()
-    csv.writer(file).writerows([HEADER, *rows])
+    csv.writer(file).writerows([top, *rows])
     return file.getvalue().encode()
 
 

@@ -1,5 +1,6 @@
 """What a list changes in the catalog: new, moved, gone, held back, taken back."""
 
+import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from catalog.loading import load_catalog
 from catalog.models import Accelerator, Offer, PrintedName, Region, Server
 from catalog.models.revision import RevisionOrigin
 from catalog.selectors import current_revision, offer_specs
-from tests.catalog.lists import SOURCE, imported, prices, row, sky, start, work
+from tests.catalog.lists import HEADER, SOURCE, imported, prices, row, sky, start, work
 
 pytestmark = pytest.mark.django_db
 SIX = [row(region=f"r{number}") for number in range(6)]
@@ -177,6 +178,24 @@ def test_an_unknown_name_waits_for_an_editor_who_settles_it_for_stored_servers_t
     assert job.report["servers"]["samples"][0]["accelerator"] == "a10g"
 
 
+def test_a_decided_name_is_not_believed_where_server_or_memory_say_otherwise() -> None:
+    def memory(mebi: int) -> str:
+        return json.dumps({"Gpus": [{"MemoryInfo": {"SizeInMiB": mebi}}]})
+
+    def listed(sku: str, info: str = "") -> tuple[str, ...]:
+        return (*row(sku=sku, card="Z9000", price="9", count="1"), info)
+
+    header = (*HEADER, "GpuInfo")
+    first = sky(listed("x"), listed("x-pcie"), listed("x-40", memory(40960)), listed("x-80", memory(81920)), top=header)
+    imported(first)
+
+    decisions.decide_name(PrintedName.objects.get(), Accelerator.objects.get(key="a100-sxm4-40"), None)
+    imported(sky(listed("y"), listed("y-pcie"), listed("y-80", memory(81920)), top=header), "2026-11-02")
+
+    known = Server.objects.filter(accelerator__key="a100-sxm4-40", accelerator_printed__in=["", "Z9000"])
+    assert set(known.filter(source=SOURCE).values_list("sku", flat=True)) == {"x", "x-40", "y"}
+
+
 def test_a_rejected_name_is_left_out() -> None:
     imported(sky(row(), row(sku="x1", card="Z9000", price="9", count="1")))
     decisions.decide_name(PrintedName.objects.get(), None, None)
@@ -285,6 +304,60 @@ def test_what_a_person_changed_since_stays_when_an_import_is_taken_back() -> Non
     # the offer and the server that it needs
     assert (kept, prices(), job.report["kept_at_rollback"]) == (2, [("live", "2026-11-01", "", "1.10")], 2)
     assert set(Server.objects.filter(source=SOURCE).values_list("sku", flat=True)) == {"x1"}
+
+
+def test_a_price_that_a_person_keeps_is_the_only_one_when_an_import_is_taken_back() -> None:
+    imported(sky(row()), "2026-11-01")
+    job = imported(sky(row(price="6")), "2026-11-05")
+    change_price(Offer.objects.get(source=SOURCE, status="live"), "6.5")
+
+    jobs.roll_back(job, None)
+
+    assert prices() == [("retired", "2026-11-01", "2026-11-04", "5.60"), ("live", "2026-11-05", "", "6.50")]
+
+
+def test_the_next_list_ends_what_is_live_beside_a_newer_price() -> None:
+    imported(sky(row()), "2026-11-01")
+    typed = {"server": "aws/g5.12xlarge", "region": "us-east-1", "tenancy": "vm", "pricing_model": "on_demand"}
+    typed |= {"price_per_hour": "5.7", "observed_on": "2026-11-03", "source": SOURCE, "source_licence": "facts-only"}
+    apply_changes([Change(table="offers", key="", values=typed)], origin=RevisionOrigin.ADMIN, summary="typed")
+
+    imported(sky(row(price="5.7")), "2026-11-05")
+    assert prices() == [("retired", "2026-11-01", "2026-11-02", "5.60"), ("live", "2026-11-03", "", "5.70")]
+    imported(sky(row(region="r1")), "2026-11-06")
+
+    assert [price[0] for price in prices(region="us-east-1")] == ["retired", "retired"]
+
+
+def test_a_corrected_price_stands_beside_the_row_that_prints_it() -> None:
+    imported(sky(row()))
+    before = everything()
+    job = imported(sky(row(price="6")))
+    assert Offer.objects.get(source=SOURCE).printed["Price"] == "6"
+
+    jobs.roll_back(job, None)
+
+    assert everything() == before
+
+
+def test_prices_taken_back_are_divided_by_what_the_server_has_now() -> None:
+    imported(sky(row(sku="x", count="2", price="4")))
+    job = imported(sky(row(sku="x", count="2", price="5")))
+    change = Change(table="servers", key="aws/x", values={"gpu_count": 4})
+    apply_changes([change], origin=RevisionOrigin.ADMIN, summary="counted")
+
+    jobs.roll_back(job, None)
+
+    assert Offer.objects.get(source=SOURCE).price_per_gpu_hour == 1
+
+
+def test_a_price_that_is_seen_again_is_not_dated_after_the_day_asked_for() -> None:
+    imported(sky(row()), "2026-11-01")
+    imported(sky(row()), "2026-11-20")
+
+    for asked, dated in (("2026-11-07", "2026-11-07"), ("2026-11-30", "2026-11-20")):
+        (offer,) = (one for one in offer_specs(on=date.fromisoformat(asked)) if one.source == SOURCE)
+        assert str(offer.observed_on) == dated
 
 
 def test_only_the_newest_import_of_a_source_is_taken_back() -> None:
