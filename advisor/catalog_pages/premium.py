@@ -50,7 +50,8 @@ class Observed:
     """One printed price per accelerator and hour.
 
     ``link``: ``bridge`` where NVLink bridges join the cards, ``pcie`` where PCIe alone does, else empty.
-    ``is_day_known``: where it is not, ``seen_on`` is the first day of its year. ``source``: its text and licence.
+    ``seen_on``, ``last_on``: the first and the last day on which its source was seen to print it.
+    ``is_day_known``: where it is not, both are the first day of its year. ``source``: its text and licence.
     """
 
     provider: str
@@ -64,6 +65,7 @@ class Observed:
     link: str
     price: Decimal
     seen_on: date
+    last_on: date
     is_day_known: bool
     source: tuple[str, str]
 
@@ -87,6 +89,7 @@ class Point:
 
     @property
     def seen_on(self) -> date:
+        """The first day on which both were printed."""
         return max(self.dear.seen_on, self.cheap.seen_on)
 
 
@@ -161,10 +164,15 @@ def _buys_a_board(dear: Card, cheap: Card) -> bool:
 
 
 def _nearest(dear: dict[date, Observed], cheap: dict[date, Observed]) -> Iterator[tuple[Observed, Observed]]:
-    for one in dear.values():
-        other = min(cheap.values(), key=lambda own: (_days_apart(one, own), own.seen_on))
-        if _days_apart(one, other) <= CLOSE_DAYS:
-            yield one, other
+    """Each dearer price with its nearest, and each cheaper one that came while the dearer stood."""
+    pairs = [(one, _near(one, cheap.values())) for one in dear.values()]
+    back = [(_near(other, dear.values()), other) for other in cheap.values()]
+    pairs += [pair for pair in back if _days_apart(*pair) == 0 and pair not in pairs]
+    return (pair for pair in pairs if _days_apart(*pair) <= CLOSE_DAYS)
+
+
+def _near(one: Observed, others: Iterable[Observed]) -> Observed:
+    return min(others, key=lambda own: (_days_apart(one, own), abs((one.seen_on - own.seen_on).days), own.seen_on))
 
 
 def _points(pairs: Sequence[tuple[Observed, Observed]]) -> tuple[Point, ...]:
@@ -189,4 +197,5 @@ def _premium(dear: Observed, cheap: Observed) -> float:
 
 
 def _days_apart(one: Observed, other: Observed) -> int:
-    return abs((one.seen_on - other.seen_on).days)
+    """Between the days of the one and those of the other; 0 where some day had both."""
+    return max((max(one.seen_on, other.seen_on) - min(one.last_on, other.last_on)).days, 0)

@@ -10,7 +10,16 @@ from catalog.models.offer import ObservedPrecision, OfferStatus
 from catalog.specs import TopologyClass
 
 _BRIDGED = (TopologyClass.NVLINK_BRIDGE_PAIRS, TopologyClass.NVLINK_BRIDGE_QUADS)
-_TERMS = ("region", "tenancy", "pricing_model", "term_months", "currency", "observed_on", "observed_precision")
+_TERMS = (
+    "region",
+    "tenancy",
+    "pricing_model",
+    "term_months",
+    "currency",
+    "observed_on",
+    "last_seen_on",
+    "observed_precision",
+)
 _PRICE = ("price_per_gpu_hour", "source", "source_licence")
 _COLUMNS = (*_TERMS, *_PRICE, "provider", "card", "gpus", "topology")
 
@@ -39,6 +48,7 @@ def observed_prices() -> tuple[Observed, ...]:
             link=_link(row.topology),
             price=row.price_per_gpu_hour,
             seen_on=row.observed_on,
+            last_on=row.last_seen_on,
             is_day_known=row.observed_precision == ObservedPrecision.DAY,
             source=(row.source, row.source_licence),
         )

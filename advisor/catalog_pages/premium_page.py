@@ -70,7 +70,7 @@ class PremiumPage:
 
 def kept_series() -> tuple[Series, ...]:
     """The history of this catalog, worked out once for each of its revisions."""
-    key = f"premium:1:{current_revision()}"
+    key = f"premium:2:{current_revision()}"
     try:
         found = cache.get(key)
         if found is None:

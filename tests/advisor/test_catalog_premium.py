@@ -39,6 +39,7 @@ CHEAP = Observed(
     link="",
     price=Decimal("2.00"),
     seen_on=DAY,
+    last_on=DAY,
     is_day_known=True,
     source=("a price list", "MIT"),
 )
@@ -64,7 +65,7 @@ def test_a_board_is_held_against_the_card_of_the_same_chip():
         {"pricing_model": "reserved_other", "term_months": 6},
         {"currency": "EUR"},
         {"gpu_count": 8},
-        {"seen_on": DAY + timedelta(days=8)},
+        {"seen_on": DAY + timedelta(days=8), "last_on": DAY + timedelta(days=8)},
         {"is_day_known": False},
         {"card": replace(SXM, memory_bytes=40 * GIB)},
         {"card": replace(SXM, chip="a100")},
@@ -76,15 +77,30 @@ def test_unlike_prices_are_never_compared(unlike):
 
 
 def test_the_nearest_day_and_the_cheapest_of_a_day_count():
-    earlier = replace(CHEAP, seen_on=DAY - timedelta(days=6), price=Decimal("1.00"))
+    earlier = replace(CHEAP, seen_on=DAY - timedelta(days=6), last_on=DAY - timedelta(days=6), price=Decimal("1.00"))
     dearer_twin = replace(DEAR, price=Decimal("9.00"))
     (series,) = series_of([earlier, CHEAP, dearer_twin, DEAR])
     assert [point.premium for point in series.points] == [pytest.approx(0.25)]
 
 
+def test_a_price_that_stood_is_held_against_each_that_came_meanwhile():
+    end = DAY + timedelta(days=60)
+    standing = replace(CHEAP, last_on=end)
+    risen = replace(DEAR, price=Decimal("3.00"), seen_on=end, last_on=end)
+    (series,) = series_of([standing, DEAR, risen])
+    assert [(point.seen_on, point.premium) for point in series.points] == [
+        (DAY, pytest.approx(0.25)),
+        (end, pytest.approx(0.5)),
+    ]
+    cut = replace(CHEAP, price=Decimal("1.00"), seen_on=end, last_on=end)
+    (series,) = series_of([CHEAP, cut, replace(DEAR, last_on=end)])
+    assert [point.premium for point in series.points] == [pytest.approx(0.25), pytest.approx(1.5)]
+
+
 def test_a_series_runs_from_the_oldest_day_and_counts_its_providers():
-    later = [replace(one, seen_on=DAY + timedelta(days=60)) for one in (CHEAP, replace(DEAR, price=Decimal("2.20")))]
-    other = [replace(one, provider="Lambda", seen_on=DAY - timedelta(days=60)) for one in (CHEAP, DEAR)]
+    after, before = DAY + timedelta(days=60), DAY - timedelta(days=60)
+    later = [replace(one, seen_on=after, last_on=after) for one in (CHEAP, replace(DEAR, price=Decimal("2.20")))]
+    other = [replace(one, provider="Lambda", seen_on=before, last_on=before) for one in (CHEAP, DEAR)]
     (series,) = series_of([*later, CHEAP, DEAR, *other])
     assert [round(point.premium, 2) for point in series.points] == [0.25, 0.25, 0.10]
     assert series.providers == 2
