@@ -141,6 +141,8 @@ class _Checker:
             provider = place[0].partition("/")[0]
             if provider not in report.providers or (stored.live is None and stored.waiting is None):
                 continue
+            if not (stored.mine or stored.seen):
+                continue
             numbers = report.provider(provider)
             numbers["current"] += stored.live is not None
             self._end_older(place, stored)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from sys import intern
 
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
 
 from catalog.importers.listing import Place, micro
 from catalog.importers.names import Known, Names
@@ -34,13 +34,15 @@ class Standing:
 
     ``live``: the price that counts, the newest. ``older``: others that are live as well, where people have typed or
     kept some. ``waiting``: one that is held back, or that a person has retired. ``today``: the row that was observed
-    on the date of the list, whatever its status: there can be only one. ``seen``: the list prints the offer.
+    on the date of the list, whatever its status: there can be only one. ``mine``: of this kind of list, which ends what
+    it no longer prints; False where another list of the source has brought it. ``seen``: the list prints the offer.
     """
 
     live: Held | None = None
     older: tuple[Held, ...] = ()
     waiting: Held | None = None
     today: Held | None = None
+    mine: bool = False
     seen: bool = False
 
 
@@ -55,22 +57,33 @@ class KnownServer:
 
 def of_source(job: ImportJob) -> QuerySet[Offer]:
     """Offers that this kind of list speaks of: of the same source, brought by a list of the same provider, or typed."""
-    same_list = Q(import_job__isnull=True) | Q(import_job__provider=job.provider_id)
-    if job.provider_id is None:
-        same_list = Q(import_job__isnull=True) | Q(import_job__provider__isnull=True)
+    return _whole_source(job).filter(_same_list(job))
+
+
+def _whole_source(job: ImportJob) -> QuerySet[Offer]:
     models = [str(model) for model in UNCOMMITTED]
-    return Offer.objects.filter(same_list, source=job.source, pricing_model__in=models)
+    return Offer.objects.filter(source=job.source, pricing_model__in=models)
+
+
+def _same_list(job: ImportJob) -> Q:
+    if job.provider_id is None:
+        return Q(import_job__isnull=True) | Q(import_job__provider__isnull=True)
+    return Q(import_job__isnull=True) | Q(import_job__provider=job.provider_id)
+
+
+def _mine(job: ImportJob) -> Case:
+    return Case(When(_same_list(job), then=Value(True)), default=Value(False), output_field=BooleanField())
 
 
 def offers(job: ImportJob, servers: dict[int, str]) -> dict[Place, Standing]:
     """By place. Two queries."""
-    mine = of_source(job)
+    source = _whole_source(job)
     counts = Q(status__in=[OfferStatus.LIVE, OfferStatus.STALE, OfferStatus.QUARANTINED])
     refused = Q(status=OfferStatus.RETIRED, edited=True, valid_to__isnull=True)
-    wanted = mine.filter(counts | refused | Q(observed_on=job.observed_on))
-    hand_priced = set(mine.filter(edited=True, field_sources__has_key="price_per_hour").values_list("pk", flat=True))
+    wanted = source.filter(counts | refused | Q(observed_on=job.observed_on)).annotate(mine=_mine(job))
+    hand_priced = set(source.filter(edited=True, field_sources__has_key="price_per_hour").values_list("pk", flat=True))
     columns = ("server_id", "region", "zone", "tenancy", "pricing_model", "currency")
-    rest = ("pk", "price_per_hour", "observed_on", "last_seen_on", "status", "version", "edited", "valid_to")
+    rest = ("pk", "price_per_hour", "observed_on", "last_seen_on", "status", "version", "edited", "valid_to", "mine")
     found: dict[Place, Standing] = {}
     rows = wanted.order_by("last_seen_on", "observed_on", "pk").values_list(*columns, *rest)
     for server, region, zone, tenancy, model, currency, *held in rows.iterator(chunk_size=AT_ONCE):
@@ -81,7 +94,8 @@ def offers(job: ImportJob, servers: dict[int, str]) -> dict[Place, Standing]:
 
 
 def _note(standing: Standing, columns: list, today: date, hand_priced: set[int]) -> None:
-    pk, price, observed_on, last_seen_on, status, version, edited, valid_to = columns
+    pk, price, observed_on, last_seen_on, status, version, edited, valid_to, mine = columns
+    standing.mine = standing.mine or bool(mine)
     held = Held(pk, micro(price), observed_on, last_seen_on, intern(status), version, pk in hand_priced)
     if observed_on == today:
         standing.today = held

@@ -1,6 +1,8 @@
 """What a list changes in the catalog: new, moved, gone, held back, taken back."""
 
+import io
 import json
+import zipfile
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -102,6 +104,22 @@ def test_other_sources_and_other_providers_are_left_alone() -> None:
         == before
     )
     assert prices() == [("live", "2026-11-01", "", "5.60")]
+
+
+def test_two_kinds_of_lists_of_one_source_share_its_prices_but_not_what_they_end() -> None:
+    top = "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot\n"
+    rows = "".join(f"g5.12xlarge,{region},5.6,48,192,4,A10G,24,False\n" for region in ("us-east-1", "r1"))
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("aws.csv", top + rows)
+    imported(file.getvalue(), list_format="gpuhunt", provider=None)
+
+    imported(sky(row(price="6")))
+    imported(sky(row(price="6.2")), "2026-11-03")
+
+    moved = [("retired", "2026-11-01", "2026-11-02", "6.00"), ("live", "2026-11-03", "", "6.20")]
+    assert prices(region="us-east-1") == moved
+    assert prices(region="r1") == [("live", "2026-11-01", "", "5.60")]
 
 
 def test_an_older_list_is_refused() -> None:
