@@ -328,7 +328,7 @@ def test_premiums_come_from_offers_and_are_honest_about_few(browser: Client, set
     _offer(slow, 1, region="us-2", pricing_model="spot")
     page = browser.get("/catalog/premium/").content.decode()
     assert_sound(page)
-    assert "1 observation, 1 provider" in page and "+25%" in page and "$3.75" in page
+    assert "1 observation · 1 provider" in page and "+25%" in page and "$3.75" in page
     assert "An SXM board buys more than links" in page
     assert browser.get("/catalog/premium/narrow.svg").status_code == 200
 
