@@ -273,6 +273,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["advisor.api.authentication.HasApiKey"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["advisor.api.parsers.BoundedJSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "advisor.api.negotiation.KnownFormats",
+    "DEFAULT_METADATA_CLASS": "advisor.api.negotiation.NoForms",
     "DEFAULT_PAGINATION_CLASS": "advisor.api.pagination.CursorPages",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.core.exceptions import RequestDataTooBig
 from django.utils.translation import gettext as _
 from rest_framework import exceptions, status
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
@@ -79,7 +80,7 @@ def _document(error: Exception, response: Response) -> dict[str, object]:
 def _only_values(error: exceptions.ValidationError, context: dict[str, object]) -> bool:
     """Whether a body could be read and only its values cannot be accepted."""
     codes = set(_codes(error.get_codes()))
-    return context["request"].method != "GET" and codes <= _VALUE_CODES
+    return context["request"].method not in SAFE_METHODS and codes <= _VALUE_CODES
 
 
 def _codes(nested: object) -> Iterator[str]:

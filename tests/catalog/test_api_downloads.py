@@ -84,8 +84,8 @@ def test_what_is_wrong_is_told_in_json(reader):
     answer = reader.get("/api/v1/offers/", {"format": "csv", "colour": "red"})
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
     assert answer.json()["errors"][0]["pointer"] == "#/colour"
-    assert reader.get("/api/v1/offers/", {"format": "pdf"}).status_code == 404
-    assert reader.get("/api/v1/providers/acme/", {"format": "csv"}).status_code == 404
+    assert reader.get("/api/v1/offers/", {"format": "pdf"}).status_code == 400
+    assert reader.get("/api/v1/providers/acme/", {"format": "csv"}).status_code == 400
 
 
 def test_files_have_a_limit_of_their_own(reader):
