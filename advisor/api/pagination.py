@@ -37,6 +37,8 @@ class _Place:
         back, *values = json.loads(urlsafe_b64decode(text))
         if not isinstance(back, bool) or not all(isinstance(value, Value) for value in values):
             raise ValueError
+        if any(isinstance(value, str) and not value.isprintable() for value in values):
+            raise ValueError  # PostgreSQL cannot even look for a NUL
         return cls(tuple(values), back)
 
 
@@ -80,7 +82,7 @@ class CursorPages(CursorPagination):
 
     def get_page_size(self, request: Request) -> int:
         asked = request.query_params.get(self.page_size_query_param, str(self.page_size))
-        if not (asked.isdecimal() and asked.isascii() and 1 <= int(asked[:9]) <= self.max_page_size):
+        if not (asked.isdecimal() and asked.isascii() and len(asked) < 9 and 1 <= int(asked) <= self.max_page_size):
             sentence = _("Enter a whole number from 1 to %(most)s.") % {"most": self.max_page_size}
             raise ValidationError({self.page_size_query_param: [sentence]})
         return int(asked)

@@ -43,6 +43,11 @@ class Members:
         held = {constraint.name for constraint in meta.constraints}
         return frozenset(name for name in self.table.columns if f"{meta.model_name}_{name}_positive" in held)
 
+    @cached_property
+    def _in_addresses(self) -> frozenset[str]:
+        """Columns that the address of a row is made of."""
+        return frozenset(path for path in self.table.key_fields if path in self.table.columns)
+
     def member(self, column: str) -> str:
         return next((name for name, of in self.columns.items() if of == column), column)
 
@@ -80,11 +85,15 @@ class Members:
 
     def _problem(self, column: str, value: object) -> str | None:
         described = self.table.model._meta.get_field(column)
-        if value is None:
+        if value is None or (value == "" and column in self.table.refers):
             return None if described.null else _("This field cannot be null.")
         if column in self.table.refers:
             return _line(value)
         sentence = _check_of(described)(value)
+        if sentence is None and column in self._in_addresses:
+            return _part_of_address(column, value)
+        if sentence is None and isinstance(described, models.IntegerField) and abs(value) > _largest(described):
+            return _("This number is too large.")
         if sentence is None and described.choices:
             return _choice(value, [str(word) for word, _title in described.flatchoices])
         if sentence is None and column in self._above_zero and Decimal(value) <= 0:
@@ -108,7 +117,22 @@ def _default(described: models.Field) -> object:
 
 
 def _line(value: object) -> str | None:
+    """One line of what can be seen and stand in an address: other blanks than the common one cannot."""
+    if isinstance(value, str) and not value.isprintable():
+        return _("Leave out characters that cannot be seen.")
     return _text(value, allowed="")
+
+
+def _part_of_address(column: str, value: str) -> str | None:
+    """What clients and servers take for something else than the name of a row."""
+    if {".", ".."} & set(value.split("/")) or (column == "key" and value == "bulk"):
+        return _("This cannot be part of an address; choose another name.")
+    return None
+
+
+def _largest(described: models.IntegerField) -> int:
+    """What PostgreSQL can hold: no database takes more, so that no answer depends on which one there is."""
+    return next(most for kind, most in _LARGEST.items() if isinstance(described, kind))
 
 
 def _text(value: object, allowed: str = "\n\t") -> str | None:
@@ -167,6 +191,16 @@ _CHECKS: Mapping[type[models.Field], Callable[[object], str | None]] = {
     models.DateField: _date,
     models.JSONField: _list,
 }
+
+
+_LARGEST: Mapping[type[models.Field], int] = {
+    models.SmallIntegerField: 2**15 - 1,
+    models.PositiveSmallIntegerField: 2**15 - 1,
+    models.BigIntegerField: LARGEST,
+    models.PositiveBigIntegerField: LARGEST,
+    models.IntegerField: 2**31 - 1,
+}
+"""Special kinds before the general one."""
 
 
 def _check_of(described: models.Field) -> Callable[[object], str | None]:

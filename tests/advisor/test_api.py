@@ -263,6 +263,7 @@ def test_an_unknown_address_is_a_problem_document(client: Client, key: dict[str,
         ("page_size=abc", "#/page_size"),
         ("page_size=0", "#/page_size"),
         ("page_size=501", "#/page_size"),
+        ("page_size=00000001999999", "#/page_size"),
         ("foo=1", "#/foo"),
     ],
 )

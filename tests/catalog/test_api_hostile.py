@@ -25,10 +25,12 @@ def editor():
 
 
 WRONG_FOR_A_SERVER = [
-    ("gpu_count", ["8", True, 1.5, 10**30, 0, -1, None, [], {}]),
+    ("gpu_count", ["8", True, 1.5, 10**30, 2**15, 0, -1, None, [], {}]),
+    ("cpu_cores", [2**31]),
+    ("provider", [""]),
     ("host_memory_bytes", [2**64, -1, "1 TB"]),
     ("power_w", ["NaN", 1e300, True, -5]),
-    ("cpu_model", [{"a": 1}, ["a"], "a\u202eb", "a\nb", "x" * 81, 5, None]),
+    ("cpu_model", [{"a": 1}, ["a"], "a\u202eb", "a\nb", "a\u2028b", "x" * 81, 5, None]),
     ("exposes_nvlink", ["yes", 1]),
     ("accelerator", ["h900", 5, "a\u0007"]),
     ("deployment", ["cloud", None, []]),
@@ -112,3 +114,40 @@ def test_hostile_bodies_are_refused(editor, method, url):
 def test_pointers_are_escaped_and_printable(editor):
     answer = change(editor, SERVER, {"a/b~c\u202e": 1})
     assert pointers(answer) == ["#/a~1b~0c<U+202E>"]
+
+
+@pytest.mark.parametrize(
+    ("url", "field", "name"),
+    [
+        ("servers", "sku", ".."),
+        ("servers", "sku", "a\u00a0b"),
+        ("regions", "name", "a/../b"),
+        ("providers", "key", "bulk"),
+    ],
+)
+def test_names_that_no_address_can_hold_are_refused(editor, url, field, name):
+    sourced = {"source": "a page", "source_licence": "facts-only"}
+    row = {"provider": "acme"} if field != "key" else {"name": "B"}
+    counted = {"accelerator": "x1-sxm-80", "gpu_count": 8} if url == "servers" else {}
+    answer = send(editor, "post", f"{ROOT}/{url}/", {**row, **counted, **sourced, field: name})
+
+    assert answer.status_code == 400
+    assert pointers(answer) == [f"#/{field}"]
+
+
+@pytest.mark.parametrize(
+    "url", [SERVER, f"{ROOT}/servers/", f"{SERVER}fabric/", f"{ROOT}/offers/bulk/", ACCELERATOR_URL]
+)
+def test_options_name_the_methods(editor, url):
+    answer = editor.options(url)
+    assert answer.status_code == 200
+    assert "OPTIONS" in answer["Allow"]
+    assert "actions" not in answer.json()
+
+
+@pytest.mark.parametrize("url", [f"{ROOT}/servers/", SERVER])
+def test_an_unknown_format_is_told_from_an_unknown_address(editor, url):
+    answer = editor.get(url, {"format": "xml"})
+    assert answer.status_code == 400
+    assert pointers(answer) == ["#/format"]
+    assert "json" in answer.json()["detail"]
