@@ -54,6 +54,13 @@ class AnyOfFilter(django_filters.MultipleChoiceFilter):
         super().__init__(*args, distinct=False, **kwargs)
 
 
+class DayFilter(django_filters.DateFilter):
+    """Days as 2026-07-20 alone: 01/02/2026 is January or February, as one reads it."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, input_formats=["%Y-%m-%d"], **kwargs)
+
+
 class CountryField(MultipleChoiceField):
     """Any well-formed code: that nothing is rented in a country is an answer, not a mistake."""
 
@@ -301,8 +308,8 @@ class ServerFilter(_at_server(""), OfferTerms):
 
 class OfferFilter(_at_server("server__"), OfferTerms):
     status = AnyOfFilter(choices=OfferStatus.choices, label=_("status"))
-    observed_after = django_filters.DateFilter("observed_on", lookup_expr="gte", label=_("observed on or after"))
-    seen_after = django_filters.DateFilter("last_seen_on", lookup_expr="gte", label=_("still seen on or after"))
+    observed_after = DayFilter("observed_on", lookup_expr="gte", label=_("observed on or after"))
+    seen_after = DayFilter("last_seen_on", lookup_expr="gte", label=_("still seen on or after"))
 
     class Meta:
         model = Offer

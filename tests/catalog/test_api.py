@@ -199,6 +199,7 @@ def test_unknown_names_are_an_error(api, name, query, at):
         {"min_total_memory_gb": "10000000000000000000"},
         {"observed_after": "yesterday"},
         {"observed_after": "2026-02-30"},
+        {"observed_after": "01/02/2026"},
         {"deployment": "cloud"},
         {"status": "old"},
         {"region": "a\x00b"},
