@@ -15,8 +15,9 @@ from catalog import columns
 from catalog.changes import reprice
 from catalog.field_sources import FieldSources, Sources
 from catalog.layouts import CellProblem, FileRefused, FileRow
-from catalog.models import Server
+from catalog.models import ImportJob, Offer, Server
 from catalog.models.base import SourcedRow
+from catalog.models.imports import ImportStatus, ListFormat
 from catalog.models.revision import RevisionOrigin
 from catalog.services import lock_catalog, record_revision
 from catalog.tables import TABLES, Table
@@ -184,10 +185,11 @@ def _update(table: Table, values: Mapping[int, dict[str, object]]) -> None:
         return
     objects = table.model.objects.in_bulk(list(values))
     resized = []
+    kept = _kept_of_imports(objects) if table.model is Offer else {}
     for pk, row in values.items():
         if isinstance(objects[pk], Server) and objects[pk].gpu_count != row["gpu_count"]:
             resized.append(objects[pk])
-        for name, value in row.items():
+        for name, value in (row | kept.get(pk, {})).items():
             setattr(objects[pk], name, value)
         _complete(objects[pk])
         objects[pk].version += 1
@@ -197,6 +199,15 @@ def _update(table: Table, values: Mapping[int, dict[str, object]]) -> None:
     )
     for server in resized:
         reprice(server)
+
+
+def _kept_of_imports(offers: Mapping[int, Offer]) -> dict[int, dict[str, object]]:
+    """Whether a shipped offer still counts is said by the price lists of its source, once some are imported."""
+    imported = ImportJob.objects.filter(status=ImportStatus.APPLIED).exclude(list_format=ListFormat.OWN)
+    sources = set(imported.values_list("source", flat=True))
+    columns_of_lists = ("status", "valid_to", "last_seen_on")
+    mine = {pk: row for pk, row in offers.items() if row.source in sources}
+    return {pk: {name: getattr(row, name) for name in columns_of_lists} for pk, row in mine.items()}
 
 
 def _known(table: Table) -> dict[str, _Known]:

@@ -12,6 +12,7 @@ from catalog.loading import load_catalog
 from catalog.models import Accelerator, CatalogRevision, CostLine, Fabric, Offer, Provider, Region, Server
 from catalog.provenance import origin
 from tests.catalog.conftest import write
+from tests.catalog.lists import imported, row, sky
 
 pytestmark = pytest.mark.django_db
 
@@ -136,6 +137,19 @@ def test_an_edited_row_is_kept_when_the_file_changes(small, edit):
     assert (report.tables["accelerators"].kept, report.tables["accelerators"].updated) == (1, 1)
     assert Accelerator.objects.get(key="a10g").tdp_w == 150
     assert Accelerator.objects.get(key="h100-pcie-80").tdp_w == 351
+
+
+def test_a_price_that_an_imported_list_has_ended_does_not_come_back(small, edit):
+    load_catalog(small)
+    shipped = {"sku": "g5.12xlarge", "pricing_model": "on_demand"}
+    offer = Offer.objects.filter(server__sku="g5.12xlarge", pricing_model="on_demand").first()
+    imported(sky(row(region="another")), "2026-11-05", source=offer.source)
+
+    for notes in ("once", "twice"):
+        edit("offers", shipped, {"notes": notes})
+        assert load_catalog(small).tables["offers"].updated
+        offer.refresh_from_db()
+        assert (offer.notes, offer.status, str(offer.valid_to)) == (notes, "retired", "2026-11-04")
 
 
 def test_a_row_that_an_editor_made_first_is_kept(small):
