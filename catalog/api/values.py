@@ -7,18 +7,23 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from catalog.api.problems import unknown_field
+from catalog.price_checks import date_problem
 from catalog.tables import Table
 
 _DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 LARGEST = 2**63 - 1
+
+SEEN_ON = ("observed_on", "last_seen_on")
 
 Problems = dict[str, list[str]]
 
@@ -90,6 +95,8 @@ class Members:
         if column in self.table.refers:
             return _line(value)
         sentence = _check_of(described)(value)
+        if sentence is None and column in SEEN_ON:
+            return _seen(value)
         if sentence is None and column in self._in_addresses:
             return _part_of_address(column, value)
         if sentence is None and isinstance(described, models.IntegerField) and abs(value) > _largest(described):
@@ -121,6 +128,14 @@ def _line(value: object) -> str | None:
     if isinstance(value, str) and not value.isprintable():
         return _("Leave out characters that cannot be seen.")
     return _text(value, allowed="")
+
+
+def _seen(value: str) -> str | None:
+    """Nobody has seen a price that is still to come; what is no date at all is told where all changes are checked."""
+    try:
+        return date_problem(date.fromisoformat(value), timezone.now().date())
+    except ValueError:
+        return None
 
 
 def _part_of_address(column: str, value: str) -> str | None:

@@ -42,14 +42,14 @@ WRONG_FOR_A_SERVER = [
 WRONG_FOR_AN_OFFER = [
     ("price_per_hour", [1e300, "1e999999999", "NaN", "12,50", "٣", "123456789012345", "16.0000001", "0", "-1", False]),
     ("currency", ["usd", "EURO", ""]),
-    ("observed_on", ["2026-02-30", "20.7.2026", 20260720, None, ""]),
+    ("observed_on", ["2026-02-30", "20.7.2026", "2999-01-01", 20260720, None, ""]),
     ("pricing_model", ["", "serverless", None]),
     ("term_months", [12, -1]),
     ("server", ["acme/none", "acme", "", None, "acme/x1.8/y"]),
     ("source_url", ["javascript:alert(1)"]),
     ("upfront_percent", ["101", "-1"]),
     ("status", ["old"]),
-    ("last_seen_on", ["2020-01-01"]),
+    ("last_seen_on", ["2020-01-01", "2999-01-01"]),
     ("valid_from", ["tomorrow"]),
 ]
 
