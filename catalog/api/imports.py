@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.http import Http404
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -16,7 +18,7 @@ from rest_framework.settings import api_settings
 
 from catalog.api.documentation import SCOPE, TAG
 from catalog.api.filters import ImportFilter
-from catalog.api.problems import Conflict, TooLarge, refusal, unknown_field
+from catalog.api.problems import REFUSED, Conflict, TooLarge, refusal, unknown_field
 from catalog.api.scope import ScopeNeeded
 from catalog.api.values import shown_name
 from catalog.api.views import PagedRows
@@ -41,6 +43,23 @@ AT_FAULT = {
 """Code of a refusal -> the field that it is about."""
 
 
+FORM_BYTES = 1 << 20
+"""What a form may have besides its file."""
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise serializers.ValidationError(_("Leave out characters that cannot be seen."), code=REFUSED)
+    return text
+
+
+def _refuse_large(request: Request) -> None:
+    """By the length that is announced, before any of it is stored."""
+    announced = request.META.get("CONTENT_LENGTH") or "0"
+    if announced.isdecimal() and int(announced) > settings.IMPORT_MAX_BYTES + FORM_BYTES:
+        raise TooLarge(str(ImportRefused("file-too-large", limit=settings.IMPORT_MAX_BYTES)))
+
+
 class ImportRequestSerializer(serializers.Serializer):
     """A file, and what is said of every row of it that does not say it itself."""
 
@@ -57,6 +76,12 @@ class ImportRequestSerializer(serializers.Serializer):
     source_licence = serializers.CharField(max_length=80, required=False)
     observed_on = serializers.DateField(help_text="The date of the prices, not of the copy.")
     observed_precision = serializers.ChoiceField(ObservedPrecision.choices, required=False)
+
+    def validate_source(self, value: str) -> str:
+        return _printable(value)
+
+    def validate_source_licence(self, value: str) -> str:
+        return _printable(value)
 
     def to_internal_value(self, data: object) -> dict[str, object]:
         unknown = {shown_name(name): [unknown_field(list(self.fields))] for name in data if name not in self.fields}
@@ -175,6 +200,7 @@ class ImportViewSet(PagedRows):
     )
     def create(self, request: Request) -> Response:
         refuse_parameters(request)
+        _refuse_large(request)
         asked = ImportRequestSerializer(data=request.data)
         asked.is_valid(raise_exception=True)
         values = dict(asked.validated_data)

@@ -89,6 +89,7 @@ def test_what_an_upload_lacks_is_said_at_its_field(editor, settings):
         ({"list_format": "gpuhunt", "table": "offers"}, b"a", "source"),
         ({"provider": "nobody"}, b"a", "provider"),
         ({"source": "a\x00b"}, b"a", "source"),
+        ({"source": "a\u202eb", "source_licence": "MIT"}, b"a", "source"),
         ({"colour": "red"}, b"a", "colour"),
     ]
     for fields, content, at in cases:
@@ -98,6 +99,9 @@ def test_what_an_upload_lacks_is_said_at_its_field(editor, settings):
     assert editor.post(IMPORTS, {"list_format": "own"}, format="json").status_code == 415
     settings.IMPORT_MAX_BYTES = 1
     assert upload(editor, b"ab").status_code == 413
+    announced = {"Content-Length": str(2**31 - 1)}
+    unread = editor.generic("POST", IMPORTS, b"", "multipart/form-data; boundary=x", headers=announced)
+    assert unread.status_code == 413
     assert not ImportJob.objects.exists()
 
 
