@@ -315,6 +315,8 @@ def _next(response: HTTPResponse, target: _Target) -> str:
     location = response.getheader("Location", "")
     if not location:
         raise DownloadRefused("redirect_without_target", host=target.shown)
+    if _UNSAFE.search(location):
+        raise DownloadRefused("url_malformed")  # urljoin would drop a line break and make another name of it
     try:
         return urljoin(f"https://{target.host}:{target.port}{target.path}", location)
     except ValueError as error:

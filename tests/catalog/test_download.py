@@ -281,6 +281,7 @@ def test_a_redirect_is_followed(internet: Internet) -> None:
         ("//user@feeds.example.com/", "credentials"),
         ("https://feeds.example.com:8443/", "port"),
         ("https://[::1", "url_malformed"),
+        ("https://feeds.example.com\r\n .evil/", "url_malformed"),
         ("/again", "too_many_redirects"),
         ("", "redirect_without_target"),
     ],
