@@ -19,7 +19,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from catalog.admin import import_report, quarantine, tables_out
@@ -203,7 +203,11 @@ class ImportJobAdmin(admin.ModelAdmin):
         self.log_change(request, job, said)
         messages.success(request, said)
         if kept:
-            stay = _("%(count)s rows stay as they are, because a person has changed them since the import.")
+            stay = ngettext(
+                "%(count)s row stayed, because a person had changed it since.",
+                "%(count)s rows stayed, because a person had changed them since.",
+                kept,
+            )
             messages.warning(request, stay % {"count": kept})
 
     def _initial(self, request: HttpRequest) -> dict[str, Any]:

@@ -71,7 +71,7 @@ SENTENCES: Mapping[Code, str | Promise] = {
         "The list prints %(printed)s GB per accelerator, the catalog has %(known)s GB for this server."
     ),
     Code.FIRST_LIST: _("The catalog has no prices of this source yet."),
-    Code.ROWS_HELD_BACK: _("%(count)s rows look wrong and would be held back."),
+    Code.ROWS_HELD_BACK: _("Rows that look wrong and would be held back: %(count)s."),
     Code.MANY_GONE: _("%(gone)s of %(current)s offers of %(provider)s are no longer in the list."),
     Code.MANY_MOVED: _("%(moved)s of %(current)s prices of %(provider)s differ from those in the catalog."),
     Code.NAMES_UNKNOWN: _("%(rows)s of %(all)s rows print accelerators that nobody has decided on yet."),
