@@ -124,6 +124,15 @@ def _watts(value: object) -> str:
     return gettext("%(value)s W") % {"value": number(value, 4)}
 
 
+def _printed_gigabytes(value: object) -> str:
+    """Main memory as price lists print it: a printed GB is kept as 10^9 bytes."""
+    return f"{number(value / 1e9)} GB"
+
+
+def _printed_terabytes(value: object) -> str:
+    return tera(value / 1e12, "B")
+
+
 def _one_way(value: object) -> str:
     return gettext("%(rate)s one way") % {"rate": gigabytes_per_s(value / 1e9)}
 
@@ -185,8 +194,8 @@ _SERVER: Mapping[str, Show] = {
     "sockets": number,
     "cpu_model": str,
     "cpu_cores": number,
-    "memory_bytes": size,
-    "local_storage_bytes": size,
+    "memory_bytes": _printed_gigabytes,
+    "local_storage_bytes": _printed_terabytes,
     "local_drives": number,
     "deployment": str,
     "hire": str,

@@ -265,6 +265,12 @@ def test_only_what_can_be_bought_is_offered(browser: Client) -> None:
     assert "$0.02" in history and "$0.01" not in history
 
 
+def test_what_a_server_has_is_said_in_the_units_of_price_lists(browser: Client) -> None:
+    Server.objects.filter(sku="fast-8").update(memory_bytes=2048 * 10**9, local_storage_bytes=30.4e12)
+    page = browser.get("/catalog/servers/north/fast-8/").content.decode()
+    assert ">2,048 GB</data>" in page and ">30.4 TB</data>" in page
+
+
 def test_an_unknown_form_factor_is_said_and_hostile_names_are_text(browser: Client) -> None:
     server = Server.objects.get(accelerator=None)
     listed = browser.get("/catalog/").content.decode()
