@@ -17,6 +17,7 @@ from catalog.models import Fabric, Offer, Server
 from catalog.models.base import SourcedRow
 from catalog.models.offer import gpu_price
 from catalog.models.revision import RevisionOrigin
+from catalog.price_checks import release_problem
 from catalog.services import lock_catalog, record_revision
 from catalog.specs import Confidence
 from catalog.tables import TABLES, Table
@@ -36,6 +37,7 @@ class Change:
 
     ``key``: natural key; empty for a new row whose key follows from its values.
     ``values``: column -> plain value, references as natural keys.
+    ``decides``: a decision on a held-back price; nothing else gives such a price another status.
     ``expect_version``: refuse when the row has another version by now; 0 when it must not exist; None does not care.
     """
 
@@ -44,6 +46,7 @@ class Change:
     values: Mapping[str, object] = field(default_factory=dict)
     expect_version: int | None = None
     delete: bool = False
+    decides: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,14 @@ def _apply(table: Table, change: Change, by: _Author) -> SourcedRow | None:
     values = resolved(table, change.values)
     if row is None:
         return _create(table, change, values, by)
+    if isinstance(row, Offer) and not change.decides:
+        _refuse_release(row, values)
     return _update(table, row, values, by)
+
+
+def _refuse_release(offer: Offer, values: Mapping[str, object]) -> None:
+    if problem := release_problem(offer.status, values.get("status", offer.status)):
+        raise ValidationError({"status": problem})
 
 
 def _find(table: Table, change: Change) -> SourcedRow | None:

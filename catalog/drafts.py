@@ -19,10 +19,9 @@ from catalog.changes import (
     refused_by,
     resolved,
 )
-from catalog.models import Draft, Offer
+from catalog.models import Draft
 from catalog.models.base import SourcedRow
 from catalog.models.revision import RevisionOrigin
-from catalog.price_checks import release_problem
 from catalog.services import lock_catalog
 from catalog.tables import TABLES, Table
 
@@ -151,8 +150,6 @@ def _saved(edit: Edit, user: "AbstractBaseUser | None", reason: str) -> Draft | 
     values = {**(draft.values if draft else {}), **as_json(edit.values)}
     if row is not None:
         values = {name: value for name, value in values.items() if not _is_published(table, row, name, value)}
-    if isinstance(row, Offer) and (problem := release_problem(row.status, values.get("status", row.status))):
-        raise ValidationError({"status": problem})
     if draft is None:
         return _new(table, key, values, now, user, reason) if values else None
     if not values:

@@ -19,7 +19,7 @@ def near(value: float, target: float) -> bool:
 
 def gb(value: float) -> str:
     """Bytes per second as a number of GB/s."""
-    return f"{value / 1e9:g}"
+    return f"{value / 1e9:.10g}"
 
 
 def nvlink_problem(value: float | None, generation: int | None, links: int | None) -> str | None:

@@ -224,10 +224,10 @@ def _dense(row: "Accelerator", dtype: str) -> str | None:
         "%(typed)s TFLOP/s is more than %(units)s units at this clock can do without sparsity (%(peak)s). "
         "Data sheets often print the figure with sparsity; if so, enter half: %(half)s."
     ) % {
-        "typed": f"{typed / 1e12:g}",
+        "typed": f"{typed / 1e12:.10g}",
         "units": row.compute_units,
         "peak": f"{peak / 1e12:.0f}",
-        "half": f"{typed / 2e12:g}",
+        "half": f"{typed / 2e12:.10g}",
     }
 
 
@@ -247,7 +247,7 @@ def _host_link(row: "Fabric") -> str | None:
     if row.host_link_basis == "c2c" or not (payload and typed) or 0.5 <= typed / payload <= SLACK:
         return None
     names: Mapping[str, object] = {
-        "typed": f"{typed / 1e9:g}",
+        "typed": f"{typed / 1e9:.10g}",
         "generation": row.pcie_generation,
         "lanes": row.pcie_lanes,
         "right": f"{payload / 1e9:g}",

@@ -3,6 +3,7 @@
 from django.urls import URLPattern, path
 
 from catalog.api import views
+from catalog.api.held_back import HeldBackDecisionView
 from catalog.api.imports import ImportViewSet
 from catalog.api.printed_names import PrintedNameViewSet
 
@@ -27,6 +28,7 @@ urlpatterns = [
     *_table(views.FabricViewSet, "servers/<slug:provider>/<str:sku>/fabric/", made_by_post=False),
     *_table(views.CostLineViewSet, "cost-lines/<slug:key>/"),
     *_table(views.OfferViewSet, "offers/<slug:key>/"),
+    path("offers/<slug:key>/decide/", HeldBackDecisionView.as_view(), name="api-offers-decide"),
     path("revisions/", views.RevisionViewSet.as_view({"get": "list"}), name="api-revisions"),
     path("printed-names/", PrintedNameViewSet.as_view({"get": "list"}), name="api-printed-names"),
     path("printed-names/<int:pk>/", PrintedNameViewSet.as_view({"get": "retrieve"}), name="api-printed-names-one"),

@@ -96,7 +96,9 @@ def _replaced_by(offer: Offer) -> list[str]:
 
 
 def _change(offer: Offer, status: OfferStatus) -> Change:
-    return Change(table="offers", key=offer.key, values={"status": status.value}, expect_version=offer.version)
+    return Change(
+        table="offers", key=offer.key, values={"status": status.value}, expect_version=offer.version, decides=True
+    )
 
 
 def _made(changes: list[Change], summary: str, user: "AbstractBaseUser | None", reason: str) -> int | None:

@@ -307,8 +307,15 @@ def test_offers_that_are_held_back_are_for_editors(editor, reader):
     assert "catalog:write" in refused.json()["detail"]
     assert len(editor.get(f"{ROOT}/offers/", {"status": "quarantined"}).json()["results"]) == 1
 
-    assert change(editor, url, {"status": "live"}).status_code == 200
+    direct = change(editor, url, {"status": "live"})
+    assert (direct.status_code, pointers(direct)) == (422, ["#/status"])
+    decide = f"{url}decide/"
+    assert send(reader, "post", decide, {"decision": "release"}).status_code == 403
+    assert sorted(pointers(send(editor, "post", decide, {"decision": "maybe", "x": 1}))) == ["#/decision", "#/x"]
+    released = send(editor, "post", decide, {"decision": "release", "reason": "asked them"})
+    assert released.json()["status"] == "live"
     assert reader.get(url).status_code == 200
+    assert send(editor, "post", decide, {"decision": "refuse"}).status_code == 409
 
 
 def test_the_command_makes_a_key_that_may_write():

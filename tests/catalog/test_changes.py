@@ -65,7 +65,10 @@ def test_a_replaced_value_keeps_where_it_came_from():
         "sheet",
         True,
     )
-    assert [(older.value, older.source) for older in origin.replaced] == [(690, "entered by hand"), (700, before.source)]
+    assert [(older.value, older.source) for older in origin.replaced] == [
+        (690, "entered by hand"),
+        (700, before.source),
+    ]
     assert provenance.origin(row, "memory_bytes").source == before.source
     assert (row.version, row.edited) == (3, True)
     assert [old.tdp_w for old in row.history.all()] == [680, 690, 700]
