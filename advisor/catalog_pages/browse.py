@@ -12,7 +12,7 @@ from functools import cached_property
 import django_filters
 from django import forms
 from django.core.paginator import Page, Paginator
-from django.db.models import F, Max, Min, OuterRef, QuerySet, Subquery
+from django.db.models import Case, F, Max, Min, OuterRef, QuerySet, Subquery, When
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.text import capfirst
@@ -161,8 +161,9 @@ def _matching(browse: BrowseFilter) -> list[tuple[int, object]]:
 
 def _ordering(sort: str) -> tuple[object, ...]:
     by_price = F("least").asc(nulls_last=True)
+    unknown_last = Case(When(accelerator=None, then=1), default=0)
     return {
-        "price_per_gpu_hour": (by_price,),
+        "price_per_gpu_hour": (unknown_last, by_price),
         "price_per_hour": ((F("least") * F("gpu_count")).asc(nulls_last=True),),
         "memory": (total_memory("").desc(nulls_last=True), by_price),
         "bandwidth": (pair_bandwidth("").desc(nulls_last=True), by_price),
