@@ -12,7 +12,7 @@ from typing import BinaryIO
 from openpyxl import load_workbook
 from openpyxl.utils.escape import unescape
 
-from catalog.importers import archives, sheet
+from catalog.importers import archives, csv_rows
 from catalog.importers.printed import ListUnreadable, UnreadableCode
 
 ROWS_LIMIT, COLUMNS_LIMIT, CELL_LIMIT = 200_000, 100, 32_767
@@ -29,7 +29,7 @@ def rows_of(file: BinaryIO) -> Rows:
     """
     if archives.is_zip(file):
         return _workbook_rows(file)
-    return sheet.rows(file, ())
+    return csv_rows.rows(file, ())
 
 
 def _workbook_rows(file: BinaryIO) -> Rows:
@@ -38,7 +38,7 @@ def _workbook_rows(file: BinaryIO) -> Rows:
         if line > ROWS_LIMIT:
             raise ListUnreadable(UnreadableCode.TOO_MANY_ROWS, limit=ROWS_LIMIT)
         if header is None:
-            header = sheet.header_names(_without_empty_end(cells), ())
+            header = csv_rows.header_names(_without_empty_end(cells), ())
         elif any(cells):
             fits = not any(cells[len(header) :])
             yield line, dict(zip(header, _padded(cells, len(header)), strict=True)) if fits else None

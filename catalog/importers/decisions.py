@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from catalog.changes import Change, apply_changes
-from catalog.importers import gpu_info, names, sheet
+from catalog.importers import csv_rows, gpu_info, names
 from catalog.importers.apply import fabric_values
 from catalog.importers.errors import ImportRefused
 from catalog.importers.skypilot import MEMORY_IS_A_SUM
@@ -127,7 +127,7 @@ def _printed_memory(server: Server) -> int | None:
     printed = offers.values_list("printed", flat=True).first() or {}
     if text := printed.get("GpuInfo", ""):
         return gpu_info.memory_of_one(text, is_sum=server.provider.key in MEMORY_IS_A_SUM)
-    return sheet.size(printed.get("gpu_memory", ""), names.GIGA)
+    return csv_rows.size(printed.get("gpu_memory", ""), names.GIGA)
 
 
 def _topology(server: Server, accelerator: Accelerator) -> list[Change]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import BinaryIO
 
-from catalog.importers import archives, providers, sheet
+from catalog.importers import archives, csv_rows, providers
 from catalog.importers.printed import (
     LeftOut,
     LeftOutReason,
@@ -47,28 +47,28 @@ def read(file: BinaryIO, *, provider: str | None) -> Iterator[Outcome]:
 
 
 def _read(file: BinaryIO, provider: str) -> Iterator[Outcome]:
-    for line, row in sheet.rows(file, REQUIRED):
+    for line, row in csv_rows.rows(file, REQUIRED):
         if row is None:
             yield LeftOut(line=line, reason=LeftOutReason.UNREADABLE, detail="cells", raw={})
             continue
         try:
             yield _outcome(line, row, provider)
-        except sheet.NotANumber as error:
-            yield _left(line, row, LeftOutReason.UNREADABLE, str(error)[: sheet.NUMBER_LENGTH])
+        except csv_rows.NotANumber as error:
+            yield _left(line, row, LeftOutReason.UNREADABLE, str(error)[: csv_rows.NUMBER_LENGTH])
 
 
-def _outcome(line: int, row: sheet.Row, provider: str) -> Outcome:
-    name, devices = row["gpu_name"].strip(), sheet.count(row["gpu_count"])
+def _outcome(line: int, row: csv_rows.Row, provider: str) -> Outcome:
+    name, devices = row["gpu_name"].strip(), csv_rows.count(row["gpu_count"])
     if not name or devices is None:
         return _left(line, row, LeftOutReason.NO_ACCELERATOR)
-    long = sheet.too_long((row["instance_name"], name), (row.get("location", ""),))
+    long = csv_rows.too_long((row["instance_name"], name), (row.get("location", ""),))
     model = SPOT.get(row["spot"].strip().lower())
     if model is None or long:
-        return _left(line, row, LeftOutReason.UNREADABLE, long or row["spot"][: sheet.NAME_LIMIT])
+        return _left(line, row, LeftOutReason.UNREADABLE, long or row["spot"][: csv_rows.NAME_LIMIT])
     flags = row.get("flags", "").split()
     if model == PricingModel.SPOT and ESTIMATED.intersection(flags):
-        return _left(line, row, LeftOutReason.SPOT_BY_RULE, " ".join(flags)[: sheet.NAME_LIMIT])
-    amount = sheet.price(row["price"])
+        return _left(line, row, LeftOutReason.SPOT_BY_RULE, " ".join(flags)[: csv_rows.NAME_LIMIT])
+    amount = csv_rows.price(row["price"])
     if amount is None:
         return _left(line, row, LeftOutReason.NO_PRICE)
     accelerator, count = _tpu(name, devices) if _is_tpu(name, row) else (name, devices)
@@ -79,27 +79,27 @@ def _outcome(line: int, row: sheet.Row, provider: str) -> Outcome:
         provider=provider,
         **_named(row, provider, accelerator, count, flags),
         gpu_count=count,
-        gpu_memory_bytes=sheet.size(row["gpu_memory"], GIGA),
+        gpu_memory_bytes=csv_rows.size(row["gpu_memory"], GIGA),
         pricing_model=model,
         price_per_hour=amount,
-        cpu_count=sheet.size(row.get("cpu", "")),
-        host_memory_bytes=sheet.size(row.get("memory", ""), GIBI),
+        cpu_count=csv_rows.size(row.get("cpu", "")),
+        host_memory_bytes=csv_rows.size(row.get("memory", ""), GIBI),
         raw=bounded(row),
     )
 
 
-def _named(row: sheet.Row, provider: str, accelerator: str, count: Fraction, flags: list[str]) -> dict[str, str]:
+def _named(row: csv_rows.Row, provider: str, accelerator: str, count: Fraction, flags: list[str]) -> dict[str, str]:
     """Names of server, accelerator and place. RunPod's rows name the card, exactly, where others name the server."""
     sku, region = row["instance_name"].strip(), row.get("location", "").strip()
     tenancy, notes = providers.tenancy_of(provider), [] if sku else ["the list prints no name of the server"]
     if flags:
-        notes.append(f"the list asks to opt in: {' '.join(flags)[: sheet.NAME_LIMIT]}")
+        notes.append(f"the list asks to opt in: {' '.join(flags)[: csv_rows.NAME_LIMIT]}")
     if provider == "runpod" and sku:
         accelerator, tenancy = sku, "community" if len(region) == COUNTRY_CODE else "secure"
         sku = f"{count}x {sku}{' cluster' if CLUSTER in flags else ''}"
         notes.append("the list names the card alone: the name is made of number and card")
     return {
-        "sku": (sku or f"{accelerator} x{count}")[: sheet.NAME_LIMIT],
+        "sku": (sku or f"{accelerator} x{count}")[: csv_rows.NAME_LIMIT],
         "accelerator_name": accelerator,
         "region": region,
         "tenancy": tenancy,
@@ -107,7 +107,7 @@ def _named(row: sheet.Row, provider: str, accelerator: str, count: Fraction, fla
     }
 
 
-def _is_tpu(name: str, row: sheet.Row) -> bool:
+def _is_tpu(name: str, row: csv_rows.Row) -> bool:
     return name.startswith("tpu-") or row.get("gpu_vendor", "").strip().lower() == "google"
 
 
@@ -121,5 +121,5 @@ def _tpu(name: str, devices: Fraction) -> tuple[str, Fraction | None]:
     return f"tpu-{generation}", chips if fits else None
 
 
-def _left(line: int, row: sheet.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
+def _left(line: int, row: csv_rows.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
     return LeftOut(line=line, reason=reason, detail=detail, raw=bounded(row))

@@ -10,7 +10,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, BinaryIO
 
-from catalog.importers import gpu_info, providers, sheet
+from catalog.importers import csv_rows, gpu_info, providers
 from catalog.importers.printed import Doubt, LeftOut, LeftOutReason, PrintedOffer, bounded
 from catalog.importers.skypilot_gcp import Parts
 from catalog.specs import PricingModel
@@ -52,7 +52,7 @@ def read(file: BinaryIO, *, provider: str) -> Iterator[Outcome]:
     Raises ListUnreadable where the file is not such a list; single rows that make no offer are yielded as LeftOut.
     """
     reader = _Reader(providers.canonical(provider))
-    for line, row in sheet.rows(file, REQUIRED):
+    for line, row in csv_rows.rows(file, REQUIRED):
         yield from reader.outcomes(line, row)
     yield from reader.rest()
 
@@ -62,7 +62,7 @@ class _Reader:
         self._cloud = cloud
         self._parts = Parts()
 
-    def outcomes(self, line: int, row: sheet.Row | None) -> Iterator[Outcome]:
+    def outcomes(self, line: int, row: csv_rows.Row | None) -> Iterator[Outcome]:
         if row is None:
             yield LeftOut(line=line, reason=LeftOutReason.UNREADABLE, detail="cells", raw={})
             return
@@ -73,20 +73,20 @@ class _Reader:
                 return
         try:
             yield from self._server(line, row)
-        except sheet.NotANumber as error:
-            yield _left(line, row, LeftOutReason.UNREADABLE, str(error)[: sheet.NUMBER_LENGTH])
+        except csv_rows.NotANumber as error:
+            yield _left(line, row, LeftOutReason.UNREADABLE, str(error)[: csv_rows.NUMBER_LENGTH])
 
     def rest(self) -> Iterator[Outcome]:
         """What could only be told at the end: machines and accelerators that GCP prices apart."""
         yield from self._parts.joined()
 
-    def _server(self, line: int, row: sheet.Row) -> Iterator[Outcome]:
-        name, devices = row["AcceleratorName"].strip(), sheet.count(row["AcceleratorCount"])
+    def _server(self, line: int, row: csv_rows.Row) -> Iterator[Outcome]:
+        name, devices = row["AcceleratorName"].strip(), csv_rows.count(row["AcceleratorCount"])
         if not name or devices is None:
             yield _left(line, row, LeftOutReason.NO_ACCELERATOR)
             return
         place = (row["Region"].strip(), row.get("AvailabilityZone", "").strip())
-        long = sheet.too_long((row["InstanceType"], name), place)
+        long = csv_rows.too_long((row["InstanceType"], name), place)
         if long:
             yield _left(line, row, LeftOutReason.UNREADABLE, long)
             return
@@ -95,8 +95,8 @@ class _Reader:
             return
         yield from self._halves(line, row, name, devices)
 
-    def _halves(self, line: int, row: sheet.Row, name: str, devices: Fraction) -> Iterator[Outcome]:
-        on_demand, spot = sheet.price(row["Price"]), sheet.price(row["SpotPrice"])
+    def _halves(self, line: int, row: csv_rows.Row, name: str, devices: Fraction) -> Iterator[Outcome]:
+        on_demand, spot = csv_rows.price(row["Price"]), csv_rows.price(row["SpotPrice"])
         if on_demand is None and spot is None:
             yield _left(line, row, LeftOutReason.NO_PRICE)
             return
@@ -114,7 +114,7 @@ class _Reader:
                 doubts = (Doubt.SPOT_ABOVE_ON_DEMAND, *doubts)
             yield PrintedOffer(pricing_model=PricingModel.SPOT, price_per_hour=spot, doubts=doubts, **both)
 
-    def _both(self, line: int, row: sheet.Row, name: str, devices: Fraction) -> dict[str, Any]:
+    def _both(self, line: int, row: csv_rows.Row, name: str, devices: Fraction) -> dict[str, Any]:
         """What the two offers of a row have in common."""
         sku, whose = row["InstanceType"].strip(), _whose(self._cloud, row)
         region, zone = row["Region"].strip(), row.get("AvailabilityZone", "").strip()
@@ -123,15 +123,15 @@ class _Reader:
         return {
             "line": line,
             "provider": whose.provider,
-            "sku": sku or f"{name} x{devices}"[: sheet.NAME_LIMIT],
+            "sku": sku or f"{name} x{devices}"[: csv_rows.NAME_LIMIT],
             "accelerator_name": name,
             "gpu_count": devices,
             "gpu_memory_bytes": gpu_info.memory_of_one(row.get("GpuInfo", ""), is_sum=is_sum),
             "region": zone if zone and self._cloud in ZONE_IS_THE_PLACE else region,
             "zone": zone,
             "tenancy": whose.tenancy,
-            "cpu_count": sheet.size(row.get("vCPUs", "")),
-            "host_memory_bytes": None if is_of_gpu else sheet.size(row.get("MemoryGiB", ""), GIBI),
+            "cpu_count": csv_rows.size(row.get("vCPUs", "")),
+            "host_memory_bytes": None if is_of_gpu else csv_rows.size(row.get("MemoryGiB", ""), GIBI),
             "origin": whose.origin,
             "retired": ended is not None,
             "retired_on": ended.last_day if ended else None,
@@ -148,8 +148,8 @@ class _Reader:
         return tuple(notes)
 
 
-def _doubts(row: sheet.Row) -> tuple[Doubt, ...]:
-    cpus, memory = sheet.size(row.get("vCPUs", "")), sheet.size(row.get("MemoryGiB", ""), GIBI)
+def _doubts(row: csv_rows.Row) -> tuple[Doubt, ...]:
+    cpus, memory = csv_rows.size(row.get("vCPUs", "")), csv_rows.size(row.get("MemoryGiB", ""), GIBI)
     is_too_large = (cpus or 0) > MOST_CPUS or (memory or 0) > MOST_MEMORY
     return (Doubt.SIZES_NOT_PLAUSIBLE,) if is_too_large else ()
 
@@ -164,7 +164,7 @@ def _retired(provider: str, sku: str) -> _Ended | None:
     return next((_Ended(day) for day in found), None)
 
 
-def _whose(cloud: str, row: sheet.Row) -> Whose:
+def _whose(cloud: str, row: csv_rows.Row) -> Whose:
     sku = row["InstanceType"].strip()
     if cloud == "shadeform":
         owner = providers.canonical(sku.partition("_")[0])
@@ -172,7 +172,7 @@ def _whose(cloud: str, row: sheet.Row) -> Whose:
     if cloud == "primeintellect":
         owner = providers.canonical(sku.partition("__")[0]) if "__" in sku else ""
         machine = row.get("UpstreamCloudId", "").strip().removesuffix("_SPOT")
-        known = f"{owner}/{machine}" if owner and machine and len(machine) <= sheet.NAME_LIMIT else ""
+        known = f"{owner}/{machine}" if owner and machine and len(machine) <= csv_rows.NAME_LIMIT else ""
         return _of(cloud, known)
     if cloud == "runpod":
         kind = sku.rpartition("_")[2].lower()
@@ -185,5 +185,5 @@ def _of(cloud: str, origin: str = "") -> Whose:
     return Whose(provider=cloud, tenancy=providers.tenancy_of(cloud), origin=origin, notes=notes)
 
 
-def _left(line: int, row: sheet.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
+def _left(line: int, row: csv_rows.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
     return LeftOut(line=line, reason=reason, detail=detail, raw=bounded(row))

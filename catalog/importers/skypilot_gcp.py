@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from catalog.importers import gpu_info, sheet
+from catalog.importers import csv_rows, gpu_info
 from catalog.importers.printed import RAW_CHARACTERS, Doubt, LeftOut, LeftOutReason, PrintedOffer, bounded
 from catalog.specs import PricingModel
 
@@ -56,11 +56,11 @@ Shape = tuple[str, int]
 @dataclass(frozen=True, slots=True)
 class _Held:
     line: int
-    row: sheet.Row
+    row: csv_rows.Row
     prices: dict[PricingModel, Decimal]
 
     @classmethod
-    def of(cls, line: int, row: sheet.Row) -> "_Held":
+    def of(cls, line: int, row: csv_rows.Row) -> "_Held":
         """Keeps the columns that are needed, each cut: many rows wait at once."""
         return cls(line, {name: row.get(name, "")[:RAW_CHARACTERS] for name in COLUMNS}, _prices(row))
 
@@ -73,15 +73,15 @@ class Parts:
         self._accelerators: dict[tuple[str, Fraction, str], _Held] = {}
         self._used: set[tuple[str, Fraction, str]] = set()
 
-    def take(self, line: int, row: sheet.Row) -> list[Outcome] | None:
+    def take(self, line: int, row: csv_rows.Row) -> list[Outcome] | None:
         """What the row gives at once, nothing if it is kept, None for a row that stands for itself."""
         sku, name = row["InstanceType"].strip(), row["AcceleratorName"].strip()
         if name and sku:
             return None
         try:
             return self._accelerator(line, row, name) if name else self._machine(line, row, sku)
-        except sheet.NotANumber as error:
-            return [_left(line, row, LeftOutReason.UNREADABLE, str(error)[: sheet.NUMBER_LENGTH])]
+        except csv_rows.NotANumber as error:
+            return [_left(line, row, LeftOutReason.UNREADABLE, str(error)[: csv_rows.NUMBER_LENGTH])]
 
     def joined(self) -> Iterator[Outcome]:
         """The machines with the price of their accelerators, then what is left of either."""
@@ -95,19 +95,19 @@ class Parts:
             if key not in self._used:
                 yield _left(held.line, held.row, LeftOutReason.ACCELERATOR_PRICE_ALONE)
 
-    def _machine(self, line: int, row: sheet.Row, sku: str) -> list[Outcome] | None:
+    def _machine(self, line: int, row: csv_rows.Row, sku: str) -> list[Outcome] | None:
         shape = _shape(sku)
         if shape is None:
             return [_left(line, row, LeftOutReason.HOST_PRICE_ALONE)] if _CPUS.fullmatch(sku) else None
-        if self._is_full() or sheet.too_long((sku,), (row["Region"], _place(row))):
+        if self._is_full() or csv_rows.too_long((sku,), (row["Region"], _place(row))):
             return [_left(line, row, LeftOutReason.HOST_PRICE_ALONE)]
         self._machines.append((shape, _Held.of(line, row)))
         return []
 
-    def _accelerator(self, line: int, row: sheet.Row, name: str) -> list[Outcome] | None:
+    def _accelerator(self, line: int, row: csv_rows.Row, name: str) -> list[Outcome] | None:
         if _SLICE.fullmatch(name.lower()):
             return list(_slice(line, row, name))
-        devices = sheet.count(row["AcceleratorCount"])
+        devices = csv_rows.count(row["AcceleratorCount"])
         if devices is None:
             return None
         key = (_NOT_IN_NAMES.sub("", name.upper()), devices, _place(row))
@@ -152,7 +152,7 @@ def _offers(machine: _Held, accelerator: _Held, devices: int) -> list[PrintedOff
     ]
 
 
-def _slice(line: int, row: sheet.Row, name: str) -> Iterator[Outcome]:
+def _slice(line: int, row: csv_rows.Row, name: str) -> Iterator[Outcome]:
     found = _SLICE.fullmatch(name.lower())
     generation, number = (found[1], int(found[2][:6])) if found else ("", 0)
     chips = Fraction(number, CHIPS.get(generation, 1))
@@ -198,25 +198,25 @@ def _offer(
         pricing_model=model,
         tenancy="vm",
         price_per_hour=amount,
-        cpu_count=sheet.size(row.get("vCPUs", "")),
-        host_memory_bytes=sheet.size(row.get("MemoryGiB", ""), GIBI),
+        cpu_count=csv_rows.size(row.get("vCPUs", "")),
+        host_memory_bytes=csv_rows.size(row.get("MemoryGiB", ""), GIBI),
         doubts=(Doubt.SPOT_ABOVE_ON_DEMAND,) if is_doubtful else (),
         notes=notes,
         raw=bounded(row),
     )
 
 
-def _prices(row: sheet.Row) -> dict[PricingModel, Decimal]:
+def _prices(row: csv_rows.Row) -> dict[PricingModel, Decimal]:
     printed = {
-        PricingModel.ON_DEMAND: sheet.price(row["Price"]),
-        PricingModel.SPOT: sheet.price(row["SpotPrice"]),
+        PricingModel.ON_DEMAND: csv_rows.price(row["Price"]),
+        PricingModel.SPOT: csv_rows.price(row["SpotPrice"]),
     }
     return {model: amount for model, amount in printed.items() if amount is not None}
 
 
-def _place(row: sheet.Row) -> str:
+def _place(row: csv_rows.Row) -> str:
     return row.get("AvailabilityZone", "").strip() or row["Region"].strip()
 
 
-def _left(line: int, row: sheet.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
+def _left(line: int, row: csv_rows.Row, reason: LeftOutReason, detail: str = "") -> LeftOut:
     return LeftOut(line=line, reason=reason, detail=detail, raw=bounded(row))
