@@ -40,7 +40,7 @@ four links at 14.06 GB/s, those of the A30 at 25."""
 NVLINK_CUT = {2: (), 3: (56.25e9, 100e9, 200e9), 4: (200e9, 300e9)}
 """Bridged cards (A40, A30, H100 PCIe and NVL) and export models (A800, H800) below the largest of a generation."""
 
-RAW_SIGNALLING = 1 / 0.941
+DATA_OF_RAW_SIGNALLING = 0.941
 """`nvidia-smi nvlink -s` prints 26.5625 GB/s per link for 25, 53.125 for 50 (stas00/ml-engineering)."""
 
 WITHOUT_NVLINK = (

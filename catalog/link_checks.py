@@ -55,7 +55,8 @@ def _nvlink_mistake(value: float, rates: tuple[float, ...], generation: int, lin
         return _("%(typed)s GB/s is about a thousand times too small. NVLink %(generation)s is %(one_way)s GB/s.")
     if any(near(value, 2 * rate) for rate in rates):
         return _("%(typed)s GB/s is both directions together. Enter one direction: %(one_way)s GB/s.")
-    if abs(ratio * 0.941 - 1) < 0.005 or abs(ratio * 0.941 / 2 - 1) < 0.005:
+    data = ratio * facts.DATA_OF_RAW_SIGNALLING
+    if abs(data - 1) < 0.005 or abs(data / 2 - 1) < 0.005:
         return _(
             "%(typed)s GB/s is the raw signalling rate that nvidia-smi prints. Of it 94.1 %% carries data: "
             "enter %(one_way)s GB/s, one direction."

@@ -46,7 +46,6 @@ MAX_DETAIL = 5000
 MAX_ATTEMPTS = 3
 LOST_AFTER = timedelta(hours=1)
 CHECKED = (ImportStatus.QUEUED, ImportStatus.CHECKING)
-WRITTEN = (ImportStatus.APPROVED, ImportStatus.APPLYING)
 AT_WORK = (ImportStatus.CHECKING, ImportStatus.APPLYING)
 WAITS = (ImportStatus.QUEUED, ImportStatus.APPROVED)
 

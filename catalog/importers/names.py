@@ -217,17 +217,6 @@ class Names:
         return tuple(dict.fromkeys(found))[:SUGGESTIONS]
 
 
-def map_name(
-    printed: PrintedOffer,
-    *,
-    skus: Mapping[str, str],
-    aliases: Mapping[tuple[str, str], str],
-    accelerators: Mapping[str, Known],
-) -> Mapped:
-    """The accelerator of one offer; for many use ``Names``, which remembers its answers."""
-    return Names(skus=skus, aliases=aliases, accelerators=accelerators).map(printed)
-
-
 def fits_sku(sku: str, form_factor: str) -> bool:
     """False where the server's name says another form factor than that of the accelerator."""
     forms = forms_in(sku)

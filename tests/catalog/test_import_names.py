@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.importers import providers
-from catalog.importers.names import SENTENCES, Known, Mapped, Names, Reason, map_name, normalised, topology_of
+from catalog.importers.names import SENTENCES, Known, Mapped, Names, Reason, normalised, topology_of
 from catalog.importers.printed import PrintedOffer
 from catalog.importers.providers import DATA
 from catalog.specs import PricingModel, TopologyClass
@@ -51,7 +51,7 @@ def offer(name: str, provider: str = "somebody", sku: str = "s", memory_gb: floa
 
 
 def mapped(printed: PrintedOffer, aliases: dict[tuple[str, str], str] | None = None) -> Mapped:
-    return map_name(printed, skus=SKUS, aliases=aliases or {}, accelerators=ACCELERATORS)
+    return Names(skus=SKUS, aliases=aliases or {}, accelerators=ACCELERATORS).map(printed)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_suggestions_are_of_the_same_chip_nearest_memory_first_and_forgive_typos
 
 def test_an_accelerators_own_name_is_enough():
     added = {**ACCELERATORS, "r100": Known(memory_bytes=288 * GB, form_factor="SXM7", name="R100 Rubin")}
-    answer = map_name(offer("NVIDIA R100-Rubin"), skus={}, aliases={}, accelerators=added)
+    answer = Names(skus={}, aliases={}, accelerators=added).map(offer("NVIDIA R100-Rubin"))
     assert answer.accelerator == "r100"
 
 
